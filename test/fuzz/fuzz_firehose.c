@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include <ucp/firehose/firehose_core.h>
+#include "../inside/firehose_inside.h"
 #include <ucp/firehose/message.h>
 
 #include <string.h>

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_inside.h"
+#include "datastruct_inside.h"
 
 #include <ucs/regcache/policy/buffer.h>
 #include <ucs/regcache/regcache_int.h>

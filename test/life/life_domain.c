@@ -1,12 +1,11 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#define _GNU_SOURCE
 #include "life.h"
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/helper_md.h>
-#include <uct/sm/pin_md/pin_md.h>
+#include "../inside/pin_inside.h"
 
 #include <ucs/sys/clock.h>
 

@@ -9,7 +9,7 @@
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/config/helper_config.h>
 #include <uct/ib/helper_md/watch/monitor.h>
-#include <uct/sm/pin_md/pin_md.h>
+#include "../inside/pin_inside.h"
 
 #include <pthread.h>
 #include <stddef.h>

@@ -17,7 +17,7 @@
  * this process (`local`); one that nobody uses stays pinned as a *victim* until
  * its place is needed, oldest first.
  *
- * Invariants, see @ref ucp_firehose_buckets_is_valid; numbers are of buckets,
+ * Invariants, which test/inside/firehose_inside.c checks; numbers are of buckets,
  * each bucket is counted in exactly one of the four:
  *   pinned == remote + local_only + victims + idle_doomed <= max_remote +
  *                                                            max_victims
@@ -165,10 +165,6 @@ ucp_firehose_buckets_next_struck(ucp_firehose_buckets_t *table);
  *          lower one, and those that are struck are not forgotten. */
 int ucp_firehose_buckets_is_doomed(ucp_firehose_buckets_t *table,
                                    uint64_t doom);
-
-/** @return Nonzero if the invariants hold; takes the time of all buckets. For
- *          tests and debugging. */
-int ucp_firehose_buckets_is_valid(ucp_firehose_buckets_t *table);
 
 END_C_DECLS
 

@@ -342,30 +342,3 @@ void ucp_firehose_fires_cleanup(peer_t *peer)
                             peer->num_fires * sizeof(*peer->fires));
     ucp_firehose_index_cleanup(&peer->index);
 }
-
-int ucp_firehose_fires_are_valid(peer_t *peer)
-{
-    size_t in_index = 0, unused = 0, outbox = 0, listed;
-    fire_t *fire;
-    uint32_t i;
-
-    if (peer->state != UCP_FIREHOSE_PEER_READY) {
-        return 1;
-    }
-    for (i = 0; i < peer->used_fires; ++i) {
-        fire      = &peer->fires[i];
-        in_index += (fire->state == UCP_FIREHOSE_WANTED) ||
-                    (fire->state == UCP_FIREHOSE_MOVING) ||
-                    (fire->state == UCP_FIREHOSE_READY);
-        unused   += (fire->state == UCP_FIREHOSE_READY) && (fire->refs == 0);
-        outbox   += (fire->state == UCP_FIREHOSE_WANTED) ||
-                    (fire->state == UCP_FIREHOSE_RELEASING);
-        if ((fire->refs > 0) && (fire->key == NULL)) {
-            return 0;
-        }
-    }
-    listed = ucs_list_length(&peer->outbox);
-    return (in_index == peer->index.count) && (outbox == listed) &&
-           (unused == ucs_list_length(&peer->unused)) &&
-           (peer->used_fires <= peer->num_fires);
-}

@@ -412,17 +412,3 @@ int ucp_firehose_is_released(ucx_firehose_h firehose, uint64_t doom)
     ucp_firehose_unlock(firehose);
     return is_released;
 }
-
-int ucp_firehose_is_valid(ucx_firehose_h firehose)
-{
-    int is_valid;
-    unsigned node;
-
-    ucp_firehose_lock(firehose);
-    is_valid = ucp_firehose_buckets_is_valid(&firehose->buckets);
-    for (node = 0; node < firehose->num_nodes; ++node) {
-        is_valid &= ucp_firehose_fires_are_valid(&firehose->peers[node]);
-    }
-    ucp_firehose_unlock(firehose);
-    return is_valid;
-}

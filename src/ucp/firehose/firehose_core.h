@@ -60,10 +60,6 @@ uint64_t ucp_firehose_revoke(ucx_firehose_h firehose, uint64_t start,
  *          number @a doom is. */
 int ucp_firehose_is_released(ucx_firehose_h firehose, uint64_t doom);
 
-/** @return Nonzero if all invariants of the instance hold; takes the time of
- *          all buckets and firehoses. */
-int ucp_firehose_is_valid(ucx_firehose_h firehose);
-
 END_C_DECLS
 
 #endif

@@ -284,7 +284,6 @@ ucs_status_t ucp_firehose_fire_revoked(ucp_firehose_peer_t *peer,
                                        const ucp_firehose_entry_t *entry);
 void ucp_firehose_fires_fail(ucp_firehose_peer_t *peer);
 void ucp_firehose_fires_cleanup(ucp_firehose_peer_t *peer);
-int ucp_firehose_fires_are_valid(ucp_firehose_peer_t *peer);
 
 /* serve.c */
 ucs_status_t ucp_firehose_hold_move(ucp_firehose_peer_t *peer,

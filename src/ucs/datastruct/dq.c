@@ -186,20 +186,6 @@ uint64_t ucs_dq_lost(ucs_dq_h dq)
            ucs_load_relaxed(&dq->rings[UCS_DQ_RING_ALONE].lost);
 }
 
-static int ucs_dq_ring_is_pending(ucs_dq_ring_t *ring)
-{
-    uint64_t tail = ucs_load_relaxed(&ring->tail);
-
-    return ucs_load_relaxed(&ucs_dq_slot(ring, tail)->ticket) ==
-           ucs_dq_lap(ring, tail) + 1;
-}
-
-int ucs_dq_is_pending(ucs_dq_h dq)
-{
-    return ucs_dq_ring_is_pending(&dq->rings[UCS_DQ_RING_SHARED]) ||
-           ucs_dq_ring_is_pending(&dq->rings[UCS_DQ_RING_ALONE]);
-}
-
 static int ucs_dq_ring_is_valid(ucs_dq_ring_t *ring)
 {
     uint64_t tail   = ucs_load_relaxed(&ring->tail);

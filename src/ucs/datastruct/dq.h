@@ -85,10 +85,6 @@ int ucs_dq_pop(ucs_dq_h dq, void *record);
 /** @return Records lost so far; any thread. */
 uint64_t ucs_dq_lost(ucs_dq_h dq);
 
-/** @return Nonzero if a record was waiting at the time of the call; the
- *          consumer only. */
-int ucs_dq_is_pending(ucs_dq_h dq);
-
 /** @return Nonzero if the invariant holds; for tests and debug, while no push
  *          and no pop is under way. */
 int ucs_dq_is_valid(ucs_dq_h dq);

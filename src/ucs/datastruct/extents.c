@@ -140,39 +140,3 @@ void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end)
         }
     }
 }
-
-static unsigned ucs_extents_count_spares(const ucs_extents_t *set)
-{
-    unsigned count = 0;
-    const node_t *node;
-
-    for (node = set->spare; node != NULL; node = node->next) {
-        ++count;
-    }
-    return count;
-}
-
-int ucs_extents_is_valid(const ucs_extents_t *set)
-{
-    const ucs_itree_node_t *last = NULL;
-    double pieces                = 0;
-    size_t bytes                 = 0;
-    size_t count                 = 0;
-    const ucs_itree_node_t *range;
-
-    for (range = ucs_itree_first(&set->tree, 0, UINTPTR_MAX); range != NULL;
-         range = ucs_itree_next(&set->tree, range, 0, UINTPTR_MAX)) {
-        if ((range->start >= range->end) ||
-            ((last != NULL) && (last->end >= range->start))) {
-            return 0;
-        }
-        bytes  += range->end - range->start;
-        pieces += ((const node_t*)range)->pieces;
-        last    = range;
-        ++count;
-    }
-    return ucs_itree_is_valid(&set->tree) && (count == set->tree.count) &&
-           (bytes == set->bytes) &&
-           (__builtin_fabs(pieces - set->pieces) <= 1e-6 * (1 + pieces)) &&
-           (ucs_extents_count_spares(set) == set->spares);
-}

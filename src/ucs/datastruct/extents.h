@@ -70,9 +70,6 @@ void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
  *  want of a spare node, are counted in lost_bytes. */
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
-/** @return Nonzero if the invariants hold; for tests and debug. */
-int ucs_extents_is_valid(const ucs_extents_t *set);
-
 END_C_DECLS
 
 #endif

@@ -103,18 +103,3 @@ void ucs_heap_raise(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key)
     elem->key = key;
     ucs_heap_sift_down(heap, elem->index - 1, elem);
 }
-
-int ucs_heap_is_valid(const ucs_heap_t *heap)
-{
-    const ucs_heap_elem_t *elem;
-    unsigned i;
-
-    for (i = 0; i < heap->count; ++i) {
-        elem = ucs_heap_get(heap, i);
-        if ((elem->index != i + 1) ||
-            ((i > 0) && (ucs_heap_get(heap, (i - 1) / 2)->key > elem->key))) {
-            return 0;
-        }
-    }
-    return heap->count <= ucs_heap_capacity(heap);
-}

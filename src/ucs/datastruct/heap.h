@@ -86,9 +86,6 @@ void ucs_heap_remove(ucs_heap_t *heap, ucs_heap_elem_t *elem);
 /** Give an element of this heap a key that is not less than the one it has. */
 void ucs_heap_raise(ucs_heap_t *heap, ucs_heap_elem_t *elem, uint64_t key);
 
-/** @return Nonzero if the invariant holds everywhere; for tests and debug. */
-int ucs_heap_is_valid(const ucs_heap_t *heap);
-
 END_C_DECLS
 
 #endif

@@ -151,29 +151,3 @@ node_t *ucs_itree_next(const ucs_itree_t *tree, const node_t *node,
 {
     return ucs_itree_search(tree->root, node, start, end);
 }
-
-static int ucs_itree_check(const node_t *node, const node_t *low,
-                           const node_t *high, size_t *count)
-{
-    node_t copy;
-
-    if (node == NULL) {
-        return 1;
-    }
-    copy = *node;
-    ucs_itree_update(&copy);
-    ++*count;
-    return (copy.max_end == node->max_end) &&
-           ((low == NULL) || ucs_itree_before(low, node)) &&
-           ((high == NULL) || ucs_itree_before(node, high)) &&
-           ucs_itree_check(node->left, low, node, count) &&
-           ucs_itree_check(node->right, node, high, count);
-}
-
-int ucs_itree_is_valid(const ucs_itree_t *tree)
-{
-    size_t count = 0;
-
-    return ucs_itree_check(tree->root, NULL, NULL, &count) &&
-           (count == tree->count);
-}

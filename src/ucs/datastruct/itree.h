@@ -62,9 +62,6 @@ ucs_itree_node_t *ucs_itree_next(const ucs_itree_t *tree,
                                  const ucs_itree_node_t *node, uintptr_t start,
                                  uintptr_t end);
 
-/** @return Nonzero if the invariant holds everywhere; for tests and debug. */
-int ucs_itree_is_valid(const ucs_itree_t *tree);
-
 END_C_DECLS
 
 #endif

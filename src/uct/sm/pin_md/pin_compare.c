@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "pin_md_int.h"
 #include "pin_verify.h"
 
@@ -66,57 +62,4 @@ void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
               (void*)difference->address, difference->seen, difference->shown,
               history);
     abort();
-}
-
-/* @return UCS_OK if the range lies within the registered pages */
-static ucs_status_t uct_pin_md_check_range(const uct_pin_region_t *region,
-                                           uintptr_t address, size_t length)
-{
-    uintptr_t start = (uintptr_t)((region != NULL) ? region->address : NULL);
-
-    if (region == NULL) {
-        return UCS_ERR_UNSUPPORTED;
-    }
-
-    return ((address < start) || (length > region->length) ||
-            (address - start > region->length - length)) ?
-           UCS_ERR_INVALID_PARAM : UCS_OK;
-}
-
-static ucs_status_t
-uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
-                uintptr_t address, void *data, size_t length)
-{
-    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
-    ucs_status_t status      = uct_pin_md_check_range(region, address, length);
-    int cancel, ret;
-
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    cancel = ucs_cancel_disable();
-    ret    = uct_pin_region_copy(region, way,
-                                 address - (uintptr_t)region->address, data,
-                                 length);
-    ucs_cancel_restore(cancel);
-    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
-}
-
-ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
-                             void *data, size_t length)
-{
-    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_READ, address, data, length);
-}
-
-ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
-                              const void *data, size_t length)
-{
-    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_WRITE, address, (void*)data,
-                           length);
-}
-
-uint64_t uct_pin_md_serial(uct_mem_h memh)
-{
-    return ((uct_pin_region_t*)memh)->serial;
 }

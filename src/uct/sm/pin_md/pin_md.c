@@ -1,10 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
 #include "pin_md_int.h"
 #include "pin_cost.h"
 
@@ -196,7 +192,7 @@ static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    if (uct_pin_md_is_attached(md)) {
+    if (uct_pin_md_find(md) != NULL) {
         return UCS_ERR_ALREADY_EXISTS;
     }
 
@@ -269,39 +265,12 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
     return status;
 }
 
-int uct_pin_md_is_attached(uct_md_h md)
-{
-    return uct_pin_md_find(md) != NULL;
-}
-
-size_t uct_pin_md_pinned_bytes(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return ((pin == NULL) || !uct_pin_md_is_owner(pin)) ?
-           0 : uct_pin_table_bytes(&pin->table);
-}
-
 int uct_pin_md_is_valid(uct_md_h md)
 {
     uct_pin_md_t *pin = uct_pin_md_find(md);
 
     return (pin == NULL) || !uct_pin_md_is_owner(pin) ||
            uct_pin_table_is_valid(&pin->table);
-}
-
-const uct_pin_config_t *uct_pin_md_config(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return (pin == NULL) ? NULL : &pin->config;
-}
-
-int uct_pin_md_is_lazy(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return (pin != NULL) && pin->is_lazy;
 }
 
 void uct_pin_md_delegate_verify(uct_md_h md)

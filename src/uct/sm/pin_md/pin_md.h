@@ -24,9 +24,9 @@
  *   RLIMIT_MEMLOCK *of the user*, all processes together; verbs charges them
  *   per process.
  * - The kernel charges a whole huge page to `VmPin` when a part of it is
- *   pinned; @ref uct_pin_md_pinned_bytes counts the part.
+ *   pinned; what the domain counts is the part.
  * - Older kernels (6.1, for one) release a page up to a second after its
- *   deregistration, see @ref uct_pin_md_is_lazy. Memory then counts against
+ *   deregistration, which is told in the log. Memory then counts against
  *   the memlock limit for that long.
  */
 
@@ -117,30 +117,10 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);
 
 /* Of any open domain, from any thread */
 
-/** @return Nonzero if the domain pins, also when others decorate it further. */
-int uct_pin_md_is_attached(uct_md_h md);
-
-
-/** @return Bytes that it holds pinned now, or is just pinning or unpinning:
- *          whole pages, counted once for each registration. 0 if not attached,
- *          and in a forked child. */
-size_t uct_pin_md_pinned_bytes(uct_md_h md);
-
 
 /** @return Nonzero if its table of pins is as pin_table.h says; also if not
  *          attached, and in a forked child. */
 int uct_pin_md_is_valid(uct_md_h md);
-
-
-/** @return Options in force, valid until it is closed; NULL if not attached. */
-const uct_pin_config_t *uct_pin_md_config(uct_md_h md);
-
-
-/** @return Nonzero if attaching found that this kernel releases pinned pages
- *          only some time after their deregistration, so that `VmPin` lags
- *          behind @ref uct_pin_md_pinned_bytes. Linux 6.1 does, and 6.18 does
- *          not. Told once in the log too, at level "diag". */
-int uct_pin_md_is_lazy(uct_md_h md);
 
 
 /**
@@ -178,29 +158,6 @@ void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
 /** The history in one line, always terminated: which pages, since when, by which
  *  thread. */
 void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max);
-
-
-/**
- * Read or write pinned memory as a device would. The domain has been attached
- * with config->verify. From any thread.
- *
- * @param [in] memh     Handle of this domain's mem_reg(), which the caller
- *                      keeps from being undone.
- * @param [in] address  First byte, within the pages that were registered.
- * @param      data     @a length bytes.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED if nothing is pinned or config->verify
- *         is off; UCS_ERR_INVALID_PARAM if the range leaves the pages;
- *         UCS_ERR_IO_ERROR.
- */
-ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
-                             void *data, size_t length);
-ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
-                              const void *data, size_t length);
-
-
-/** @return Number of a registration of this domain, never used twice. */
-uint64_t uct_pin_md_serial(uct_mem_h memh);
 
 END_C_DECLS
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include <ucp/firehose/firehose_core.h>
+#include <test/inside/firehose_inside.h>
 #include <ucp/firehose/message.h>
 #include <bench/wire/wire_sim.h>
 }

@@ -4,7 +4,7 @@
 #ifndef TEST_FIREHOSE_WORLD_H_
 #define TEST_FIREHOSE_WORLD_H_
 
-#include <ucp/firehose/firehose_core.h>
+#include <test/inside/firehose_inside.h>
 #include <bench/wire/wire_sim.h>
 
 #include <gtest/gtest.h>

@@ -12,3 +12,7 @@ gtest_tests += \
 	ucp/firehose/test_firehose_protocol.cc \
 	ucp/firehose/test_firehose_random.cc \
 	ucp/firehose/test_firehose_threads.cc
+
+gtest_SOURCES += \
+	../inside/firehose_inside.c \
+	../inside/firehose_inside.h

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucp/firehose/buckets.h>
+#include <test/inside/firehose_inside.h>
 
 #include <gtest/gtest.h>
 

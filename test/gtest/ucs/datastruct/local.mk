@@ -6,3 +6,7 @@ gtest_tests += \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \
 	ucs/datastruct/test_itree.cc
+
+gtest_SOURCES += \
+	../inside/datastruct_inside.c \
+	../inside/datastruct_inside.h

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <ucs/sys/mem/own_memory.h>
-#include <ucs/datastruct/extents.h>
-#include <ucs/datastruct/itree.h>
+#include <test/inside/datastruct_inside.h>
 
 #include <gtest/gtest.h>
 

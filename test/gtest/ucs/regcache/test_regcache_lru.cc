@@ -3,6 +3,7 @@
  */
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/regcache/region/lru.h>
+#include <test/inside/datastruct_inside.h>
 
 #include <ucs/regcache/regions.h>
 

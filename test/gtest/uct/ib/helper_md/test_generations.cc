@@ -5,7 +5,7 @@
 #include "plain_config.h"
 
 #include <uct/ib/helper_md/helper_md.h>
-#include <uct/sm/pin_md/pin_md.h>
+#include <test/inside/pin_inside.h>
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #define PIN_MD_FIXTURE_H_
 
 #include <uct/base/uct_abi.h>
-#include <uct/sm/pin_md/pin_md.h>
+#include <test/inside/pin_inside.h>
 
 #include <ucs/debug/log_def.h>
 #include <gtest/gtest.h>

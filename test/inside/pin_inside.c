@@ -1,0 +1,76 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include "pin_inside.h"
+
+#include <uct/sm/pin_md/pin_md_int.h>
+
+#include <ucs/sys/proc/cancel.h>
+
+int uct_pin_md_is_attached(uct_md_h md)
+{
+    return uct_pin_md_find(md) != NULL;
+}
+
+size_t uct_pin_md_pinned_bytes(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return ((pin == NULL) || !uct_pin_md_is_owner(pin)) ?
+           0 : uct_pin_table_bytes(&pin->table);
+}
+
+const uct_pin_config_t *uct_pin_md_config(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return (pin == NULL) ? NULL : &pin->config;
+}
+
+int uct_pin_md_is_lazy(uct_md_h md)
+{
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+
+    return (pin != NULL) && pin->is_lazy;
+}
+
+uint64_t uct_pin_md_serial(uct_mem_h memh)
+{
+    return ((uct_pin_region_t*)memh)->serial;
+}
+
+static ucs_status_t
+uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
+                uintptr_t address, void *data, size_t length)
+{
+    uct_pin_md_t *pin        = uct_pin_md_find(md);
+    uct_pin_region_t *region = memh;
+    uintptr_t start          = (uintptr_t)region->address;
+    int cancel, ret;
+
+    if ((pin == NULL) || !pin->config.verify || !uct_pin_md_is_owner(pin) ||
+        (region->ring == NULL)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if ((address < start) || (length > region->length) ||
+        (address - start > region->length - length)) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    cancel = ucs_cancel_disable();
+    ret    = uct_pin_region_copy(region, way, address - start, data, length);
+    ucs_cancel_restore(cancel);
+    return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t uct_pin_md_read(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                             void *data, size_t length)
+{
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_READ, address, data, length);
+}
+
+ucs_status_t uct_pin_md_write(uct_md_h md, uct_mem_h memh, uintptr_t address,
+                              const void *data, size_t length)
+{
+    return uct_pin_md_copy(md, memh, UCT_PIN_VIEW_WRITE, address, (void*)data,
+                           length);
+}
