@@ -36,15 +36,6 @@ static inline uint64_t bench_cpu_now(void)
 }
 
 
-/** splitmix64, by Vigna, public domain. @return A number that follows from @a x. */
-static inline uint64_t bench_mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
-
 static inline int bench_compare_double(const void *a, const void *b)
 {
     const double x = *(const double*)a;

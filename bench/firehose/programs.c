@@ -6,6 +6,8 @@
 
 #include "../bench_util.h"
 
+#include <ucs/sys/hash.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +95,7 @@ void program_bitonic(pgas_t *pgas)
     }
     for (round = 0; round < pgas->options->rounds; ++round) {
         for (i = 0; i < size; ++i) {
-            mine[i] = bench_mix((round * PGAS_MAX + pgas->self) * size + i);
+            mine[i] = ucs_hash_mix((round * PGAS_MAX + pgas->self) * size + i);
         }
         qsort(mine, size, sizeof(*mine), program_compare);
         for (width = 2; width <= pgas->options->nodes; width *= 2) {
@@ -123,7 +125,7 @@ void program_random(pgas_t *pgas)
     unsigned node;
 
     for (i = 0; i < pgas->options->rounds; ++i) {
-        random = bench_mix(i * PGAS_MAX + pgas->self + 1);
+        random = ucs_hash_mix(i * PGAS_MAX + pgas->self + 1);
         at     = random % words;
         node   = (pgas->self + 1 + (random >> 40) % (pgas->options->nodes - 1)) %
                  pgas->options->nodes;

@@ -3,7 +3,7 @@
  */
 #include "pipeline_patterns.h"
 
-#include "../bench_util.h"
+#include <ucs/sys/hash.h>
 
 #include <math.h>
 #include <string.h>
@@ -206,7 +206,7 @@ static void pipe_shuffle(unsigned *order, unsigned count, uint64_t *state)
     unsigned i, k, other;
 
     for (i = count - 1; i > 0; --i) {
-        k        = bench_mix(*state += 0x9e3779b97f4a7c15ull) % (i + 1);
+        k        = ucs_hash_random(state) % (i + 1);
         other    = order[k];
         order[k] = order[i];
         order[i] = other;

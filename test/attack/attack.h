@@ -4,6 +4,8 @@
 #ifndef TEST_ATTACK_H_
 #define TEST_ATTACK_H_
 
+#include "../newer_kernel.h"
+
 #include <stddef.h>
 #include <uct/api/uct.h>
 
@@ -14,21 +16,6 @@
  * communicated. Each is correct, knows of no helper, and writes the same with
  * it and without.
  */
-
-/** Of kernels that are newer than the C library */
-#ifndef MADV_COLD
-#  define MADV_COLD 20
-#endif
-#ifndef MADV_PAGEOUT
-#  define MADV_PAGEOUT 21
-#endif
-#ifndef MADV_COLLAPSE
-#  define MADV_COLLAPSE 25
-#endif
-#ifndef MADV_GUARD_INSTALL
-#  define MADV_GUARD_INSTALL 102
-#  define MADV_GUARD_REMOVE  103
-#endif
 
 #define ATTACK_PAGE 4096ul
 #define ATTACK_SIZE (1ul << 20)

@@ -17,6 +17,8 @@
 #include "ring.h"
 #include "../../bench/bench_options.h"
 
+#include <ucs/sys/hash.h>
+
 #include <errno.h>
 #include <inttypes.h>
 #include <mpi.h>
@@ -89,17 +91,12 @@ static struct {
 
 /* --- randomness and content ----------------------------------------------- */
 
-static uint64_t next(uint64_t *state)
-{
-    *state += 0x9e3779b97f4a7c15ul;
-    return bench_mix(*state);
-}
-
 static uint64_t content_key(const worker_t *worker, uint64_t message,
                             int sender)
 {
-    return bench_mix(opts.seed ^ bench_mix(message * MAX_THREADS + worker->id) ^
-               bench_mix(~(uint64_t)sender));
+    return ucs_hash_mix(opts.seed ^
+                        ucs_hash_mix(message * MAX_THREADS + worker->id) ^
+                        ucs_hash_mix(~(uint64_t)sender));
 }
 
 /* --- memory ----------------------------------------------------------------
@@ -312,11 +309,11 @@ static void *work(void *arg)
     }
 
     for (i = 0; i < opts.messages; i++) {
-        size   = random_size(next(&worker->common));
-        random = next(&worker->own);
+        size   = random_size(ucs_hash_random(&worker->common));
+        random = ucs_hash_random(&worker->own);
         slot   = &worker->slots[random % NUM_SLOTS];
-        worker->turns[memory_turn(&slot->send, next(&worker->own))]++;
-        worker->turns[memory_turn(&slot->recv, next(&worker->own))]++;
+        worker->turns[memory_turn(&slot->send, ucs_hash_random(&worker->own))]++;
+        worker->turns[memory_turn(&slot->recv, ucs_hash_random(&worker->own))]++;
         exchange(worker, i, memory_data(&slot->send, random >> 16),
                  memory_data(&slot->recv, random >> 32), size);
     }
@@ -368,8 +365,8 @@ static void workers_init(worker_t *workers)
     memset(workers, 0, opts.threads * sizeof(*workers));
     for (i = 0; i < opts.threads; i++) {
         workers[i].id     = i;
-        workers[i].common = bench_mix(opts.seed + i);
-        workers[i].own    = bench_mix(opts.seed + i) ^ bench_mix(rank + 1);
+        workers[i].common = ucs_hash_mix(opts.seed + i);
+        workers[i].own    = ucs_hash_mix(opts.seed + i) ^ ucs_hash_mix(rank + 1);
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
     }
 }

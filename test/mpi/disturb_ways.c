@@ -3,32 +3,14 @@
  */
 #include "disturb.h"
 #include "ring.h"
+#include "../newer_kernel.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Of kernels that are newer than the C library */
-#ifndef MADV_PAGEOUT
-#  define MADV_PAGEOUT 21
-#endif
-#ifndef MADV_DONTNEED_LOCKED
-#  define MADV_DONTNEED_LOCKED 24
-#endif
-#ifndef MADV_COLLAPSE
-#  define MADV_COLLAPSE 25
-#endif
-#ifndef MADV_GUARD_INSTALL
-#  define MADV_GUARD_INSTALL 102
-#  define MADV_GUARD_REMOVE  103
-#endif
-#ifndef MREMAP_DONTUNMAP
-#  define MREMAP_DONTUNMAP 4
-#endif
 
 #define PAGE       4096ul
 #define READ_WRITE (PROT_READ | PROT_WRITE)

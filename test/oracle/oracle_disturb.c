@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "oracle_slot.h"
+#include "../newer_kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,23 +10,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Of kernels that are newer than the C library */
-#ifndef MADV_DONTNEED_LOCKED
-#  define MADV_DONTNEED_LOCKED 24
-#endif
-#ifndef MADV_GUARD_INSTALL
-#  define MADV_GUARD_INSTALL 102
-#  define MADV_GUARD_REMOVE  103
-#endif
-#ifndef MREMAP_DONTUNMAP
-#  define MREMAP_DONTUNMAP 4
-#endif
 
 #define ORACLE_BIT(_kind) (1u << (_kind))
 #define ORACLE_ALL_KINDS  (ORACLE_BIT(ORACLE_KIND_LAST) - 1)

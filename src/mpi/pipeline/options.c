@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "layer.h"
-#include "options.h"
 
 #include <errno.h>
 #include <stdio.h>
