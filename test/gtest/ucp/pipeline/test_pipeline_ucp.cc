@@ -4,11 +4,11 @@
 #include "pipeline_world.h"
 
 #include <ucp/pipeline/ucx_pipeline.h>
+#include <uct/ib/helper_md/quiet_fork.h>
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -172,9 +172,7 @@ TEST_P(test_pipeline_ucp, everybody_to_everybody)
         }
     }
     for (pid_t pid : pids) {
-        int status = -1;
-        EXPECT_EQ(pid, waitpid(pid, &status, 0));
-        EXPECT_EQ(0, status);
+        EXPECT_EQ(0, wait_for_child(pid));
     }
 }
 

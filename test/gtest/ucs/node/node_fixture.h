@@ -5,6 +5,7 @@
 #define NODE_FIXTURE_H_
 
 #include <ucs/node/node.h>
+#include <ucs/sys/clock.h>
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,6 @@
 
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /** A segment of its own for each test. */
@@ -44,9 +44,7 @@ protected:
 
     static uint64_t now()
     {
-        struct timespec ts;
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return ts.tv_sec * uint64_t(1000000000) + ts.tv_nsec + later();
+        return ucs_clock_now() + later();
     }
 
     /* By so much, ns, the time of the nodes of a test is ahead */

@@ -62,12 +62,11 @@ protected:
         return ucs_ledger_key(m_name.c_str());
     }
 
-    /* Whose system knows no shared memory but what it makes now */
-    void in_another_ipc_namespace(const std::function<int()> &function)
+    void in_another_namespace(int kind, const std::function<int()> &function)
     {
         pid_t pid = fork();
         if (pid == 0) {
-            _exit((unshare(CLONE_NEWIPC) == 0) ? function() : 77);
+            _exit((unshare(kind) == 0) ? function() : 77);
         }
         int code = wait_for_child(pid);
         if (code == 77) {
@@ -210,10 +209,11 @@ TEST_F(test_ledger, removed_while_others_open_it)
     remover.join();
 }
 
-/* As where the memory that the system sets aside for such segments is full */
+/* As where the memory that the system sets aside for such segments is full. This
+ * namespace knows no shared memory but what it makes now. */
 TEST_F(test_ledger, no_room_is_an_error_and_no_signal)
 {
-    in_another_ipc_namespace([&] {
+    in_another_namespace(CLONE_NEWIPC, [&] {
         FILE *file = fopen("/proc/sys/kernel/shmall", "w");
         if ((file == nullptr) || (fputs("4", file) < 0) ||
             (fclose(file) != 0)) {
@@ -227,22 +227,14 @@ TEST_F(test_ledger, no_room_is_an_error_and_no_signal)
 /* No folder is needed for it, neither /dev/shm nor a home */
 TEST_F(test_ledger, shared_memory_needs_no_file_system)
 {
-    pid_t pid = fork();
-    if (pid == 0) {
-        if ((unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) ||
-            (mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ||
+    in_another_namespace(CLONE_NEWNS | CLONE_NEWIPC, [&] {
+        if ((mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) ||
             (mount("none", "/dev/shm", "tmpfs", MS_RDONLY, nullptr) != 0)) {
-            _exit(77);
+            return 77;
         }
         ucs_ledger_close(map());
-        _exit(HasFailure() ? 1 : 0);
-    }
-    int status = -1;
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    if (WIFEXITED(status) && (WEXITSTATUS(status) == 77)) {
-        GTEST_SKIP() << "no namespaces";
-    }
-    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0)) << status;
+        return HasFailure() ? 1 : 0;
+    });
 }
 
 TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
@@ -303,9 +295,7 @@ TEST_F(test_ledger, another_maker_is_refused)
         ds.shm_perm.uid = 0;
         _exit(shmctl(id, IPC_SET, &ds) != 0);
     }
-    int status = -1;
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    ASSERT_EQ(0, status);
+    ASSERT_EQ(0, wait_for_child(pid));
     expect_refused("another user");
 }
 

@@ -126,13 +126,6 @@ TEST_F(test_node_damage, those_of_a_removed_ledger_go_on)
 
 class test_vandal : public test_decorator {
 protected:
-    static uint64_t clock_ns()
-    {
-        struct timespec ts;
-        clock_gettime(CLOCK_MONOTONIC, &ts);
-        return ts.tv_sec * uint64_t(1000000000) + ts.tv_nsec;
-    }
-
     /* Words get what stands in others, or anything; half of them are words
      * that every claim reads */
     static void scribble(ucs_ledger_t *ledger, std::mt19937_64 &random)
@@ -188,8 +181,8 @@ TEST_F(test_vandal, does_not_disturb_registrations)
             m_config.cpu_policy      = policy;
             m_config.node_max_pinned = 4 * TEST_LENGTH;
             attach(lower);
-            uint64_t until = clock_ns() + 1000000000;
-            for (unsigned n = 0; clock_ns() < until; ++n) {
+            uint64_t until = ucs_clock_now() + 1000000000;
+            for (unsigned n = 0; ucs_clock_now() < until; ++n) {
                 uct_mem_h memh = reg(lower, (char*)m_buffer + (n % 8) * 4096,
                                      TEST_LENGTH / 2);
                 if (memh == nullptr) {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-/** A size of /proc/self/status (VmSize, VmPeak, VmLck), bytes. */
+/** A size of /proc/self/status, as VmSize and VmPin, bytes. */
 static inline size_t address_space(const char *name)
 {
     char line[128];

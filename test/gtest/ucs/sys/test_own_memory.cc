@@ -6,11 +6,12 @@
 #include "address_space.h"
 #include "../../sanitized.h"
 
+#include <uct/ib/helper_md/quiet_fork.h>
+
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -133,18 +134,16 @@ static int allocate_under_mlockall()
 TEST(test_own_memory, is_not_locked_by_mlockall)
 {
     SKIP_IF_SANITIZED();
-    int status;
     pid_t child = fork();
 
     if (child == 0) {
         _exit(allocate_under_mlockall());
     }
-    ASSERT_EQ(child, waitpid(child, &status, 0));
-    ASSERT_TRUE(WIFEXITED(status));
-    if (WEXITSTATUS(status) == 77) {
+    int code = wait_for_child(child);
+    if (code == 77) {
         GTEST_SKIP() << "cannot become an ordinary user";
     }
-    EXPECT_EQ(0, WEXITSTATUS(status));
+    EXPECT_EQ(0, code);
 }
 
 /* Whatever a thread of the parent was about at the fork */
@@ -168,7 +167,7 @@ TEST(test_own_memory, a_child_finds_no_lock_held)
             ucs_own_free(memory);
             _exit(memory == nullptr);
         }
-        ASSERT_EQ(child, waitpid(child, &status, 0));
+        status = wait_for_child(child);
         EXPECT_EQ(0, status);
     }
     is_over = true;

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <uct/ib/helper_md/decorator_fixture.h>
+#include <uct/ib/helper_md/device/mapping.h>
 #include <uct/ib/helper_md/held_lock.h>
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/sys/mem/maps.h>
 
 #include <atomic>
-#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -415,21 +415,10 @@ protected:
     /* Whether a child has no copy of the page */
     static bool is_marked(void *address)
     {
-        std::ifstream file("/proc/self/smaps");
-        std::string line;
-        bool is_inside = false;
+        std::string flags = mapping_of(address).flags;
 
-        while (std::getline(file, line)) {
-            unsigned long from, to;
-            if (sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
-                is_inside = (from <= (uintptr_t)address) &&
-                            ((uintptr_t)address < to);
-            } else if (is_inside && (line.find("VmFlags:") == 0)) {
-                return line.find(" dc") != std::string::npos;
-            }
-        }
-        ADD_FAILURE() << address << " is not mapped";
-        return false;
+        EXPECT_NE("", flags) << address << " is not mapped";
+        return flags.find(" dc") != std::string::npos;
     }
 
     marking_lower m_lower;

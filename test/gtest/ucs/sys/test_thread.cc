@@ -2,6 +2,10 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 
+#include "address_space.h"
+
+#include <uct/ib/helper_md/quiet_fork.h>
+
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/futex.h>
 #include <ucs/sys/proc/thread.h>
@@ -22,7 +26,6 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /** Both kinds: it comes whenever it is to, or where a core is idle. */
@@ -76,15 +79,7 @@ protected:
     /* State of the helper as the kernel sees it */
     char state()
     {
-        return state_of(m_tid);
-    }
-
-    static char state_of(pid_t tid)
-    {
-        std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
-        std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-        return text[text.rfind(')') + 2];
+        return thread_state(m_tid);
     }
 
     void await_sleep()
@@ -408,14 +403,6 @@ protected:
         return 0;
     }
 
-    /* Bytes of this process's address space */
-    static size_t mapped()
-    {
-        size_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        return pages * sysconf(_SC_PAGESIZE);
-    }
-
     /* It has come so often, in time */
     bool has_come(unsigned count, uint64_t ns = 10000 * MS)
     {
@@ -491,7 +478,7 @@ TEST_P(test_thread_idle, a_bell_is_answered)
 /* Nobody waits for a scout, and what it had is released all the same */
 TEST_P(test_thread_idle, a_thousand_that_ended_leave_nothing)
 {
-    const size_t before = mapped();
+    const size_t before = address_space("VmSize");
 
     for (unsigned i = 0; i < 1000; ++i) {
         ucs_thread_h thread;
@@ -506,7 +493,7 @@ TEST_P(test_thread_idle, a_thousand_that_ended_leave_nothing)
     }
     ucs_thread_destroy(m_thread);
     create();
-    EXPECT_GE(before + (4u << 20), mapped());
+    EXPECT_GE(before + (4u << 20), address_space("VmSize"));
 }
 
 INSTANTIATE_TEST_SUITE_P(kinds, test_thread_idle, ::testing::Values(true));
@@ -662,7 +649,5 @@ TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
         }
         _exit(0);
     }
-    int status = -1;
-    EXPECT_EQ(child, waitpid(child, &status, 0));
-    EXPECT_EQ(0, status);
+    EXPECT_EQ(0, wait_for_child(child));
 }

@@ -3,11 +3,12 @@
  */
 #include <uct/ib/helper_md/device_limits.h>
 
+#include "quiet_fork.h"
+
 #include <gtest/gtest.h>
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* What the system allows, to a process with and without the right to lock any memory.
@@ -28,9 +29,7 @@ TEST(test_device_limits, memory_that_may_be_locked)
         }
         _exit(0);
     }
-    int status = -1;
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    EXPECT_EQ(0, status);
+    EXPECT_EQ(0, wait_for_child(pid));
 }
 
 /* A device that is none, or whose library nobody has loaded, says nothing. test/vm has

@@ -1,6 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
+#include "device/mapping.h"
 #include "held_lock.h"
 #include "log_capture.h"
 #include "monitor_fixture.h"
@@ -117,21 +118,7 @@ protected:
     /* As the kernel says */
     static bool is_watched(char *address)
     {
-        std::ifstream file("/proc/self/smaps");
-        bool is_inside = false;
-        std::string line;
-        uintptr_t start, end;
-
-        while (std::getline(file, line)) {
-            if (sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start,
-                       &end) == 2) {
-                is_inside = (start <= (uintptr_t)address) &&
-                            (end > (uintptr_t)address);
-            } else if (is_inside && (line.compare(0, 8, "VmFlags:") == 0)) {
-                return line.find(" uw") != std::string::npos;
-            }
-        }
-        return false;
+        return mapping_of(address).flags.find(" uw") != std::string::npos;
     }
 
     char *m_area = nullptr;

@@ -3,6 +3,8 @@
  */
 #include "pin_md_fixture.h"
 
+#include <uct/ib/helper_md/quiet_fork.h>
+
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -12,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 /* In a child: leave with a code that names the line */
 #define CHILD_CHECK(_cond) \
@@ -37,10 +38,7 @@ protected:
 
     static void expect_success(pid_t pid)
     {
-        int status = -1;
-        ASSERT_EQ(pid, waitpid(pid, &status, 0));
-        EXPECT_TRUE(WIFEXITED(status));
-        EXPECT_EQ(0, WEXITSTATUS(status));
+        EXPECT_EQ(0, wait_for_child(pid));
     }
 
     /* A child has a VmPin of its own, which begins at 0 */

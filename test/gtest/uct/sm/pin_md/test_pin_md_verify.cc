@@ -3,6 +3,8 @@
  */
 #include "pin_md_fixture.h"
 
+#include <uct/ib/helper_md/quiet_fork.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -10,7 +12,6 @@
 #include <functional>
 #include <string>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <thread>
 #include <vector>
 
@@ -281,7 +282,6 @@ TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
 {
     mapping buffer(page_size);
     pid_t pid = fork();
-    int status;
 
     if (pid == 0) {
         uct_mem_h memh = nullptr;
@@ -297,9 +297,7 @@ TEST_F(pin_md_verify, deregistration_of_a_stale_region_aborts)
         dereg(memh);
         _exit(2);
     }
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
-    EXPECT_EQ(SIGABRT, WTERMSIG(status));
+    EXPECT_EQ(-SIGABRT, wait_for_child(pid));
 }
 
 /* A cancelled thread ends in the first call that is a cancellation point. Each
@@ -336,23 +334,21 @@ TEST_F(pin_md_verify, no_call_is_cancelled_half_way)
  * what was pinned is let go when the kernel finds the time. */
 TEST_F(pin_md_verify, descriptors_of_the_program_are_left_alone)
 {
-    int status = -1;
-    pid_t pid  = fork();
+    pid_t pid = fork();
 
     if (pid == 0) {
         alarm(20);
         replace_descriptors();
         _exit(HasFailure());
     }
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    EXPECT_EQ(0, status);
+    EXPECT_EQ(0, wait_for_child(pid));
 }
 
 TEST_F(pin_md_verify, child_of_a_fork_compares_nothing)
 {
     mapping buffer(page_size);
     uct_mem_h memh;
-    int status = -1;
+    char byte;
 
     attach_verify();
     memh      = must_reg(buffer.at(0), page_size);
@@ -361,11 +357,9 @@ TEST_F(pin_md_verify, child_of_a_fork_compares_nothing)
         alarm(20);
         buffer.at(0)[0] = 1; /* a copy: the parent's page stays */
         _exit(differs(memh) ||
-              (uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(0), &status,
-                               1) != UCS_ERR_UNSUPPORTED));
+              (uct_pin_md_read(md(), memh, (uintptr_t)buffer.at(0), &byte, 1) != UCS_ERR_UNSUPPORTED));
     }
-    ASSERT_EQ(pid, waitpid(pid, &status, 0));
-    EXPECT_TRUE(WIFEXITED(status) && (WEXITSTATUS(status) == 0));
+    EXPECT_EQ(0, wait_for_child(pid));
     EXPECT_FALSE(differs(memh));
     EXPECT_EQ(UCS_OK, dereg(memh));
 }

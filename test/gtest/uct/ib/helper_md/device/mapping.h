@@ -11,8 +11,9 @@
 #include <string>
 
 struct mapping_t {
-    bool     is_watched = false; /* by userfaultfd */
-    unsigned kb_present = ~0u;   /* ~0u: there is no such mapping */
+    std::string flags;              /* of VmFlags, each behind a space */
+    bool        is_watched = false; /* by userfaultfd */
+    unsigned    kb_present = ~0u;   /* ~0u: there is no such mapping */
 };
 
 /** @return What the kernel says of the mapping that the address lies in. */
@@ -31,9 +32,12 @@ static inline mapping_t mapping_of(const void *address)
                         (end > (uintptr_t)address);
         } else if (is_inside) {
             (void)sscanf(line.c_str(), "Rss: %u kB", &mapping.kb_present);
-            mapping.is_watched |= (line.compare(0, 8, "VmFlags:") == 0) &&
-                                  ((line.find(" uw") != std::string::npos) ||
-                                   (line.find(" um") != std::string::npos));
+            if (line.compare(0, 8, "VmFlags:") == 0) {
+                mapping.flags      = line;
+                mapping.is_watched = (line.find(" uw") != std::string::npos) ||
+                                     (line.find(" um") != std::string::npos);
+                break; /* its last line */
+            }
         }
     }
     return mapping;
