@@ -123,6 +123,7 @@ TEST_P(test_thread_jobs, one_that_is_not_started_does_not_step)
     uint64_t begin = ucs_clock_now();
 
     ASSERT_EQ(UCS_OK, ucs_job_start(m_work[0].job));
+    await(m_work[0], 1);
     wake(m_work[1]);
     m_work[1].again = 0;
     ASSERT_TRUE(ucs_job_try_step(m_work[1].job, step, &m_work[1]));
