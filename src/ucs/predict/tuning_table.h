@@ -13,6 +13,16 @@
  * same for any. A few percent in one recording is noise.
  */
 
+/* Walks through memory (walk.h) */
+UCS_TUNING(uint64_t, walk_least, 8, "steps",
+           "from which on a walk is expected to go on: buffers that are used "
+           "again and again lie in rows as well, mostly shorter ones, and are "
+           "foretold one by one",
+           "no walks in these; the march, a minute: half: +36; double: -12")
+UCS_TUNING(double, walk_rent, 0.0625, "missed steps",
+           "that holding a step in a window may cost beside",
+           "likewise: half: -20; double: -20, which is noise")
+
 /* Order of communications and plans, the policy predict (order.h, plans.h) */
 UCS_TUNING(double, plan_decay, 0.9, "a gap",
            "with which the costs of a buffer's plans fade",

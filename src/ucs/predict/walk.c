@@ -16,9 +16,6 @@
 #define WALK_WEIGHT 0.125
 #define WALK_PAUSE  4
 
-/* Of a missed step that holding may cost beside */
-#define WALK_RENT_SHARE 0.0625
-
 /* @return How many strides behind the latest step an address lies; 0: it is the
  *         same, WALK_LEFT_OUT + 1: it is no step */
 static intptr_t walk_distance(const ucs_predict_walk_t *walk, uintptr_t address,
@@ -168,13 +165,14 @@ ucs_predict_walk_t *ucs_predict_walks_use(ucs_predict_walks_t *walks,
     return walk;
 }
 
-unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk, double rent_ns,
-                                 double most_bytes)
+unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
+                                 const ucs_predict_tuning_t *tuning,
+                                 double rent_ns, double most_bytes)
 {
     double most = ucs_min(most_bytes / (double)ucs_predict_walk_stride(walk),
-                          2 * WALK_RENT_SHARE * rent_ns / walk->step_ns);
+                          2 * tuning->walk_rent * rent_ns / walk->step_ns);
 
-    if (walk->steps < UCS_PREDICT_WALK_LEAST) {
+    if (walk->steps < tuning->walk_least) {
         return 0;
     }
     most = ucs_min(most, (double)walk->steps);

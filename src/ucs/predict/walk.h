@@ -4,7 +4,7 @@
 #ifndef UCS_PREDICT_WALK_H_
 #define UCS_PREDICT_WALK_H_
 
-#include <ucs/sys/compiler_def.h>
+#include "tuning.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,11 +29,6 @@ BEGIN_C_DECLS
 
 /** Latest uses that are no steps, among which a walk is looked for. */
 #define UCS_PREDICT_WALK_USES 16
-
-/** Steps from which on a walk is expected to go on. Buffers that are used again
- *  and again lie in rows as well, mostly shorter ones, and are foretold one by
- *  one. */
-#define UCS_PREDICT_WALK_LEAST 8
 
 typedef struct ucs_predict_walk {
     uintptr_t at;      /**< start of the latest step's buffer */
@@ -89,14 +84,16 @@ static inline size_t ucs_predict_walk_stride(const ucs_predict_walk_t *walk)
  * them waits for half of the others in the mean, which is to cost a small part of
  * a missed use.
  *
+ * @param [in] tuning      walk_least, walk_rent.
  * @param [in] rent_ns     Holding the bytes of one stride for so long costs a
  *                         missed step (price.h).
  * @param [in] most_bytes  That they may take.
  *
  * @return Steps, 1 at least; 0: the walk is not expected to go on.
  */
-unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk, double rent_ns,
-                                 double most_bytes);
+unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
+                                 const ucs_predict_tuning_t *tuning,
+                                 double rent_ns, double most_bytes);
 
 
 /**

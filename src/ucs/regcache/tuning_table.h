@@ -36,6 +36,28 @@ UCS_TUNING(uint64_t, stretch, 2, "times",
            "as long as a use that a dormant region serves",
            "half: -8.4 (-30.4); double: +2.9 (+17.5)")
 
+/* Windows ahead of walks (cover/walk.c) */
+UCS_TUNING(double, walk_share, 1.0 / 24, "of what would be left pinned",
+           "that a window has at most: one that is held all the time costs the "
+           "same share of the price of all memory",
+           "no walks in these; the march, a minute: half: -62, and 10 % more "
+           "registrations; double: +47, and 5 % fewer")
+UCS_TUNING(double, walk_bytes, 1 << 20, "bytes",
+           "that it may have in any case, less than the helper's own tables "
+           "take: a walk through new memory begins with few",
+           "likewise: 0; 0")
+UCS_TUNING(double, walk_still, 16, "steps",
+           "for which one that stands still may just be slow",
+           "likewise: 0; 0")
+
+/* Posted receives (announce/) */
+UCS_TUNING(uint64_t, posted_new, 64 << 20, "bytes",
+           "of a receive that waits, which are brought into memory for it though "
+           "no message was as long yet: two such at a time until their messages "
+           "have come, so a program that posts far more than it is sent has so "
+           "many more in memory",
+           "no recording says what is in memory")
+
 /* When the helper comes */
 UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",
            "between two looks in any case while anything is registered, for "

@@ -10,15 +10,6 @@
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
-/* Of all that would be left pinned a window takes so much at most: one that is
- * held all the time costs the same share of the price of all memory. Twice as much
- * would halve the registrations, which are few by then. */
-#define UCS_REGCACHE_WALK_SHARE (1.0 / 24)
-
-/* In any case a window may have so many bytes, which is less than the helper's own
- * tables take: a walk through new memory begins with few */
-#define UCS_REGCACHE_WALK_BYTES (1u << 20)
-
 /* Windows that are looked at to find the end of what is registered ahead: so many
  * of single steps are */
 #define UCS_REGCACHE_WALK_HOPS 8
@@ -26,9 +17,6 @@
 /* From so many steps on a window reaches into the one before: of fewer that is too
  * large a part */
 #define UCS_REGCACHE_WALK_OVERLAPS 4
-
-/* A walk that stands still for so many steps may just be slow */
-#define UCS_REGCACHE_WALK_STILL 16
 
 static ucs_regcache_pace_t *
 ucs_regcache_walk_pace(ucs_regcache_h cache, const ucs_predict_walk_t *walk)
@@ -77,13 +65,13 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
     size_t bytes;
 
     pace->window = ucs_predict_walk_window(
-            walk,
+            walk, &cache->tuning.predict,
             ucs_predict_price_rent_ns(
                     slowdown, leave_bytes,
                     (double)ucs_predict_walk_stride(walk),
                     ucs_regcache_walk_cost(cache, walk->length)),
-            ucs_max(leave_bytes * UCS_REGCACHE_WALK_SHARE,
-                    UCS_REGCACHE_WALK_BYTES));
+            ucs_max(leave_bytes * cache->tuning.walk_share,
+                    cache->tuning.walk_bytes));
     if (pace->window == 0) {
         return;
     }
@@ -98,7 +86,7 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
             ucs_max(ucs_predict_price_rent_ns(
                             slowdown, leave_bytes,
                             ucs_regcache_held_bytes(cache, bytes), takes),
-                    UCS_REGCACHE_WALK_STILL * walk->step_ns));
+                    cache->tuning.walk_still * walk->step_ns));
     pace->lead    = ucs_min(
             ucs_predict_walk_lead(
                     walk, takes + (double)ucs_load_relaxed(
@@ -136,7 +124,7 @@ void ucs_regcache_walk_step(ucs_regcache_h cache,
         return;
     }
     pace = ucs_regcache_walk_pace(cache, walk);
-    if (walk->steps < UCS_PREDICT_WALK_LEAST) {
+    if (walk->steps < cache->tuning.predict.walk_least) {
         *pace = (ucs_regcache_pace_t){.window = 0}; /* of the walk before */
     }
     if (!ucs_regcache_walk_may(cache, request, pace)) {
@@ -157,8 +145,7 @@ static int ucs_regcache_walk_goes_on(const ucs_predict_walk_t *walk,
                                      const ucs_regcache_pace_t *pace,
                                      uint64_t now)
 {
-    return (walk->steps >= UCS_PREDICT_WALK_LEAST) && (pace->window > 0) &&
-           !walk->is_over &&
+    return (pace->window > 0) && !walk->is_over &&
            (ucs_predict_sat_sub(now, walk->time_ns) <= pace->rent_ns);
 }
 

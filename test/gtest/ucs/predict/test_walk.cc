@@ -34,6 +34,13 @@ protected:
         return walk;
     }
 
+    static unsigned window(const ucs_predict_walk_t *walk, double rent_ns,
+                           double most_bytes)
+    {
+        return ucs_predict_walk_window(walk, &ucs_predict_tuning_default, rent_ns,
+                                       most_bytes);
+    }
+
     ucs_predict_walks_t walks = {};
     uint64_t now              = 1000 * MS;
 };
@@ -140,26 +147,26 @@ TEST_F(predict_walk, no_order_is_no_walk)
     unsigned found = 0;
     for (unsigned i = 0; i < 10000; ++i) {
         const ucs_predict_walk_t *walk = use(BASE + (random() % 100000) * 4096);
-        found += (walk != nullptr) && (walk->steps >= UCS_PREDICT_WALK_LEAST);
+        found += (walk != nullptr) && (walk->steps >= ucs_predict_tuning_default.walk_least);
     }
     EXPECT_GE(10u, found);
 }
 
 TEST_F(predict_walk, windows_are_as_long_as_the_walk_so_far)
 {
-    EXPECT_EQ(0u, ucs_predict_walk_window(steps(65536, 7), 1e12, 1e12));
-    EXPECT_EQ(8u, ucs_predict_walk_window(steps(65536, 1, 7), 1e12, 1e12));
-    EXPECT_EQ(100u, ucs_predict_walk_window(steps(65536, 92, 8), 1e12, 1e12));
+    EXPECT_EQ(0u, window(steps(65536, 7), 1e12, 1e12));
+    EXPECT_EQ(8u, window(steps(65536, 1, 7), 1e12, 1e12));
+    EXPECT_EQ(100u, window(steps(65536, 92, 8), 1e12, 1e12));
 }
 
 TEST_F(predict_walk, windows_are_worth_their_price)
 {
     const ucs_predict_walk_t *walk = steps(65536, 1000);
     /* Each waits for half of 16 ms in the mean, a sixteenth of 128 ms */
-    EXPECT_EQ(16u, ucs_predict_walk_window(walk, 128 * MS, 1e12));
-    EXPECT_EQ(1u, ucs_predict_walk_window(walk, MS, 1e12));
-    EXPECT_EQ(10u, ucs_predict_walk_window(walk, 1e12, 10 * 65536));
-    EXPECT_EQ(1u, ucs_predict_walk_window(walk, 1e12, 1));
+    EXPECT_EQ(16u, window(walk, 128 * MS, 1e12));
+    EXPECT_EQ(1u, window(walk, MS, 1e12));
+    EXPECT_EQ(10u, window(walk, 1e12, 10 * 65536));
+    EXPECT_EQ(1u, window(walk, 1e12, 1));
 }
 
 TEST_F(predict_walk, leads_by_twice_what_registering_takes)
@@ -181,8 +188,8 @@ TEST_F(predict_walk, any_address_and_length)
             walk = use(address + k * length, length, random() % 2 ? 0 : MS);
         }
         if (walk != nullptr) {
-            EXPECT_LE(1u, ucs_predict_walk_window(walk, 1e18, 1e18) +
-                                  (walk->steps < UCS_PREDICT_WALK_LEAST));
+            EXPECT_LE(1u, window(walk, 1e18, 1e18) +
+                                  (walk->steps < ucs_predict_tuning_default.walk_least));
         }
     }
 }
