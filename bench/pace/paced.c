@@ -92,8 +92,9 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
                            .pace = 1};
     ret   = bench_options_parse(
             "mpirun -n RANKS paced CODE [options]\n"
-            "CODE is one of ft ft2d cg mg is bt sp lu halo march phases. Prints "
-            "one JSON line.\nExit code 1: data arrived wrong; 2: could not run.",
+            "CODE is one of ft ft2d cg mg is bt sp lu halo march chain phases. "
+            "Prints\none JSON line. Exit code 1: data arrived wrong; 2: could not "
+            "run.",
             options, argv, is_silent, &name);
     if (ret != 0) {
         return ret;

@@ -18,6 +18,9 @@ static const uint64_t halo_bytes[] = {MIB, 4 * MIB};
 static const uint64_t march_bytes[] = {128 * MIB, 512 * MIB};
 static const uint64_t march_chunk[] = {64 * KIB, 256 * KIB};
 
+/* What goes along a chain */
+static const uint64_t chain_bytes[] = {16 * MIB, 64 * MIB};
+
 /* Phases: what goes around in each iteration, and what is gathered from new
  * buffers in some of them */
 #define PHASES_GATHER_SHARE (1.0 / 6)
@@ -114,6 +117,40 @@ static int march_op(const sim_shape_t *shape, uint32_t rank,
 }
 
 /*
+ * Chain: a message goes from rank to rank. Each posts its receive early
+ */
+
+static int chain_setup(sim_shape_t *shape, unsigned class_index, double scale)
+{
+    (void)scale;
+    if (shape->ranks < 2) {
+        return -1;
+    }
+    shape->bytes[0] = chain_bytes[class_index];
+    shape->flops    = 1;
+    shape->phases   = 1;
+    return 0;
+}
+
+static int chain_op(const sim_shape_t *shape, uint32_t rank,
+                    const sim_cursor_t *at, sim_op_t *op)
+{
+    switch (at->index + (rank == 0)) { /* the first one receives nothing */
+    case 0:
+        return sim_op_message(op, SIM_OP_RECV, rank - 1, 0, 10, sim_buffer(0),
+                              shape->bytes[0]);
+    case 1:
+        return sim_op_compute(op, shape->flops);
+    case 3:
+        return (rank + 1 < shape->ranks) &&
+               sim_op_message(op, SIM_OP_SEND, rank + 1, 0, 11, sim_buffer(0),
+                              shape->bytes[0]);
+    default:
+        return (at->index <= 4) && sim_op_wait(op);
+    }
+}
+
+/*
  * Phases: a ring, and now and then a gather of buffers that live as long
  */
 
@@ -188,6 +225,10 @@ static const sim_pattern_t paced_march = {
     "march", "2 or more", "CD", march_setup, march_op
 };
 
+static const sim_pattern_t paced_chain = {
+    "chain", "2 or more", "CD", chain_setup, chain_op
+};
+
 static const sim_pattern_t paced_phases = {
     "phases", "2 or more", "CD", phases_setup, phases_op
 };
@@ -207,6 +248,7 @@ const paced_code_t paced_codes[] = {
     {"lu", NULL, 0, {{0, 120}, {0, 600}, {16, 600}, {64, 600}}},
     {"halo", &paced_halo, 0, {{0}, {0}, {0, 50}, {0, 100}}},
     {"march", &paced_march, 0, {{0}, {0}, {0, 2048}, {0, 2048}}},
+    {"chain", &paced_chain, 0, {{0}, {0}, {0, 20}, {0, 50}}},
     {"phases", &paced_phases, 0, {{0}, {0}, {0, 100}, {0, 100}}},
     {NULL}
 };
