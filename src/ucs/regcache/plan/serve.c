@@ -45,7 +45,8 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     ucs_status_t status;
 
     status = ucs_regcache_register_ahead(cache, region,
-                                         UCS_REGCACHE_HELD_AHEAD);
+                                         UCS_REGCACHE_HELD_AHEAD,
+                                         UCS_REGCACHE_INSPECT_SPECULATE);
     if (status == UCS_OK) {
         cache->plan.backoff.ns = 0;
         return UCS_OK;
@@ -62,10 +63,12 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
 
 ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region,
-                                        ucs_regcache_held_t why)
+                                        ucs_regcache_held_t why,
+                                        unsigned question)
 {
     uint64_t generation = ucs_regcache_region_gen(region);
-    ucs_status_t status = ucs_regcache_register_ahead(cache, region, why);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region, why,
+                                                      question);
 
     if (ucs_regcache_status_is_exhausted(status)) {
         ucs_regcache_serve_back_off(cache);

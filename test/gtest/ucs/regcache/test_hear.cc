@@ -485,6 +485,179 @@ TEST_F(test_first_post, is_held_for_the_rent_time_with_itself)
 }
 
 /*
+ * Receives that wait for longer than registering all of their buffer takes
+ */
+
+class test_long_wait : public test_hear {
+protected:
+    static constexpr size_t WHOLE = 16 * SIZE;
+
+    void SetUp() override
+    {
+        m_tuning = ucs_regcache_tuning_default;
+        reopen();
+    }
+
+    void reopen()
+    {
+        m_world.close();
+        m_world.params.receive_access = regcache_world::ACCESS;
+        m_world.params.tuning         = &m_tuning;
+        m_world.open();
+    }
+
+    static uintptr_t place(unsigned i)
+    {
+        return BUFFER + i * 4 * WHOLE;
+    }
+
+    bool is_whole(unsigned i = 0)
+    {
+        return m_world.is_registered(place(i), WHOLE);
+    }
+
+    /* Long enough, and not for too long: nothing but these would be left pinned */
+    void wait()
+    {
+        m_world.step();
+        m_world.advance(MS);
+    }
+
+    unsigned wholes(unsigned count)
+    {
+        unsigned found = 0;
+        for (unsigned i = 0; i < count; ++i) {
+            found += is_whole(i);
+        }
+        return found;
+    }
+
+    ucs_regcache_tuning_t m_tuning;
+};
+
+TEST_F(test_long_wait, registers_the_first_buffer_of_all)
+{
+    auto before = m_world.stats().cold;
+
+    post(BUFFER, WHOLE);
+    m_world.step();
+    EXPECT_FALSE(is_whole()) << "the message may have come already";
+    EXPECT_LT(m_world.now + 50000, m_world.next) << "as long as that takes";
+    wait();
+    EXPECT_TRUE(is_whole());
+    m_world.use(BUFFER, WHOLE, 1000);
+    m_world.step();
+    EXPECT_EQ(before, m_world.stats().cold);
+    EXPECT_EQ(1u, on_time());
+    EXPECT_EQ(1u, m_world.stats().announced_first);
+}
+
+TEST_F(test_long_wait, also_in_the_rank_itself)
+{
+    post(BUFFER, WHOLE);
+    idle_step();
+    EXPECT_FALSE(is_whole());
+    m_world.now += MS;
+    idle_step(MS);
+    EXPECT_TRUE(is_whole());
+}
+
+TEST_F(test_long_wait, is_for_receives_alone_whose_access_is_known)
+{
+    m_world.close();
+    m_world.params.receive_access = 0;
+    m_world.open();
+    post(BUFFER, WHOLE);
+    wait();
+    EXPECT_EQ(0u, m_world.live.size());
+}
+
+/* As far as messages have been long at once, and the rest later: one registration */
+TEST_F(test_long_wait, registers_the_rest_as_well)
+{
+    send();
+    m_world.use(OTHER, SIZE, 1000);
+    m_world.advance(1000 * MS);
+    post(BUFFER, WHOLE);
+    m_world.step();
+    ASSERT_TRUE(is_registered());
+    ASSERT_FALSE(is_whole());
+    wait();
+    EXPECT_TRUE(is_whole());
+    EXPECT_EQ(1u, m_world.live.size());
+}
+
+TEST_F(test_long_wait, leaves_what_is_in_use)
+{
+    send();
+    m_world.use(OTHER, SIZE, 1000);
+    m_world.advance(1000 * MS);
+    post(BUFFER, WHOLE);
+    m_world.step();
+    auto memh = m_world.get(BUFFER, SIZE);
+    wait();
+    EXPECT_FALSE(is_whole());
+    m_world.put(memh);
+}
+
+TEST_F(test_long_wait, brings_it_into_memory)
+{
+    m_world.on_inspect = [](unsigned flags, uintptr_t*, uintptr_t*) {
+        return !(flags & UCS_REGCACHE_INSPECT_SPECULATE);
+    };
+    reopen();
+    post(BUFFER, WHOLE);
+    wait();
+    EXPECT_TRUE(is_whole());
+
+    /* But no more than is little, or than messages have been long */
+    m_tuning.posted_new = WHOLE - 1;
+    reopen();
+    post(BUFFER, WHOLE);
+    wait();
+    EXPECT_FALSE(is_whole());
+    send(WHOLE);
+    post(place(1), WHOLE);
+    wait();
+    EXPECT_TRUE(is_whole(1));
+}
+
+/* Each would have so much in memory that nobody has used */
+TEST_F(test_long_wait, is_believed_of_two_at_a_time)
+{
+    for (unsigned i = 0; i < 4; ++i) {
+        post(place(i), WHOLE, i + 1);
+    }
+    wait();
+    EXPECT_EQ(2u, wholes(4));
+    for (unsigned i = 0; i < 2; ++i) {
+        m_world.use(place(i), WHOLE, 1000);
+        say(UCS_OPERATION_RECEIVED, 0, WHOLE, i + 1);
+    }
+    m_world.step();
+    post(place(4), WHOLE);
+    m_world.step();
+    EXPECT_TRUE(is_whole(4)) << "messages are known to be that long";
+}
+
+TEST_F(test_long_wait, costs_little_where_messages_are_shorter)
+{
+    unsigned regs = 0;
+
+    for (unsigned i = 0; i < 20; ++i) {
+        post(place(i), WHOLE, i + 1);
+        wait();
+        regs += is_whole(i);
+        m_world.use(place(i), SIZE, 1000);
+        say(UCS_OPERATION_RECEIVED, 0, SIZE, i + 1);
+        m_world.step();
+        m_world.advance(1000 * MS);
+    }
+    EXPECT_LE(2u, regs);
+    EXPECT_GE(4u, regs);
+}
+
+/*
  * Does it learn from what is too short to be registered?
  */
 
