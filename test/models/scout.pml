@@ -158,7 +158,7 @@ proctype program()
     for (round : 1 .. ROUNDS) {
         if
         :: j = 0
-        :: j = 1
+        :: round > 1 -> j = 1
         fi;
         if
         :: queued[j]++;
@@ -167,12 +167,15 @@ proctype program()
            waits_for_turn = 0
         /* ucs_job_try_step() */
 #ifdef MUTANT_TRY_STEP_WITHOUT_LOCK
-        :: true
+        :: atomic { stepping[j]++; assert(stepping[j] == 1) }
 #else
-        :: atomic { step_lock[j] == 0 -> step_lock[j] = 1 }
+        :: atomic {
+               step_lock[j] == 0 ->
+               step_lock[j] = 1;
+               stepping[j]++;
+               assert(stepping[j] == 1)
+           }
 #endif
-           stepping[j]++;
-           assert(stepping[j] == 1);
 #ifndef MUTANT_SERVE_AFTER_STEP
            serve(j);
 #endif
@@ -199,8 +202,7 @@ proctype program()
                time_lock = 0
            :: else
            fi;
-           stepping[j]--;
-           step_lock[j] = 0
+           d_step { stepping[j]--; step_lock[j] = 0 }
         :: skip
         fi
     }
@@ -327,15 +329,19 @@ end_waits: if
                 lock(step_lock[j]);
                 if
                 :: IS_DUE(j) ->
-                    stepping[j]++;
-                    assert(stepping[j] == 1);
-                    is_called[j] = 0;
-                    learned[j]   = queued[j];
-                    if
-                    :: due[j] = NEVER
-                    :: due[j] = LATER   /* something is registered */
-                    fi;
-                    stepping[j]--
+                    atomic {
+                        stepping[j]++;
+                        assert(stepping[j] == 1);
+                        is_called[j] = 0
+                    }
+                    atomic {
+                        learned[j] = queued[j];
+                        if
+                        :: due[j] = NEVER
+                        :: due[j] = LATER   /* something is registered */
+                        fi;
+                        stepping[j]--
+                    }
                 :: else
                 fi;
                 step_lock[j] = 0
@@ -406,4 +412,6 @@ ltl uses_are_learned {
 }
 ltl stop_ends { [] (stop -> <> helper_ended) }
 ltl bell_is_heard { [] (ended -> <> (bell == bell_seen)) }
-ltl overdue_is_done { [] (ended -> <> (due[0] != PASSED && due[1] != PASSED)) }
+ltl overdue_is_done {
+    [] (ended -> (<> (due[0] != PASSED) && <> (due[1] != PASSED)))
+}
