@@ -24,7 +24,7 @@ static uint32_t ucp_door_ring_id(ucp_door_ring_t *ring)
 
 /* Completion functions of tagged receives and active messages differ in one
  * argument */
-static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap, size_t length,
+static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap,
                                 ucp_door_callback_t *callback_p)
 {
     ucp_door_ticket_t ticket = ucs_load_relaxed(&wrap->ticket);
@@ -32,7 +32,7 @@ static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap, size_t length,
 
     *callback_p = wrap->callback;
     if (ucp_door_wrap_end(wrap, ticket)) {
-        ucp_door_tell_end(ticket, length);
+        ucp_door_tell_end(ticket);
     }
 
     return argument;
@@ -45,10 +45,7 @@ static void ucp_door_received(void *request, ucs_status_t status,
     ucp_door_callback_t callback;
     void *argument;
 
-    argument              = ucp_door_wrap_over(
-            user_data,
-            ((status == UCS_OK) && (info != NULL)) ? info->length : 0,
-            &callback);
+    argument              = ucp_door_wrap_over(user_data, &callback);
     ucp_door_thread.place = UCP_DOOR_IN_PROGRESS;
     ((ucp_tag_recv_nbx_callback_t)callback)(request, status, info, argument);
     ucp_door_leave(place);
@@ -61,8 +58,7 @@ static void ucp_door_received_am(void *request, ucs_status_t status,
     ucp_door_callback_t callback;
     void *argument;
 
-    argument              = ucp_door_wrap_over(
-            user_data, (status == UCS_OK) ? length : 0, &callback);
+    argument              = ucp_door_wrap_over(user_data, &callback);
     ucp_door_thread.place = UCP_DOOR_IN_PROGRESS;
     ((ucp_am_recv_data_nbx_callback_t)callback)(request, status, length,
                                                 argument);
@@ -184,7 +180,7 @@ static void ucp_door_receive_over(ucp_door_receive_t *receive)
 {
     if ((receive->wrap == NULL) ||
         ucp_door_wrap_end(receive->wrap, receive->ticket)) {
-        ucp_door_tell_end(receive->ticket, 0);
+        ucp_door_tell_end(receive->ticket);
     }
 }
 
@@ -195,7 +191,7 @@ static void ucp_door_receive_follow(ucp_door_receive_t *receive,
 
     ended = ucp_door_request_follow(receive->posted, request, receive->ticket);
     if (ended != 0) {
-        ucp_door_tell_end(ended, 0);
+        ucp_door_tell_end(ended);
     }
 }
 
@@ -221,6 +217,6 @@ void ucp_door_request_ended(const void *request)
 
     ticket = ucp_door_request_end(&ucp_door_get()->posted, request);
     if (ticket != 0) {
-        ucp_door_tell_end(ticket, 0);
+        ucp_door_tell_end(ticket);
     }
 }

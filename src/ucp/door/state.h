@@ -47,9 +47,8 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
 void ucp_door_posted(ucp_door_data_t data);
 
 
-/** Tell the end of a receive, for the thread that posted it, and how many bytes have
- *  come; 0: that is not known. Any thread. */
-void ucp_door_tell_end(ucp_door_ticket_t ticket, size_t length);
+/** Tell the end of a receive, for the thread that posted it. Any thread. */
+void ucp_door_tell_end(ucp_door_ticket_t ticket);
 
 END_C_DECLS
 

@@ -181,7 +181,7 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
     ucp_door_ring_fill(ring);
 }
 
-void ucp_door_tell_end(ucp_door_ticket_t ticket, size_t length)
+void ucp_door_tell_end(ucp_door_ticket_t ticket)
 {
     ucp_door_state_t *state   = ucp_door_get();
     ucp_door_ring_t *ring     = ucp_door_ring(state);
@@ -190,7 +190,6 @@ void ucp_door_tell_end(ucp_door_ticket_t ticket, size_t length)
     if ((ring != NULL) && ((operation = ucp_door_ring_room(ring)) != NULL)) {
         *operation = (ucs_operation_t){
             .time   = ucp_door_now(state),
-            .length = length,
             .id     = (uint32_t)ticket,
             .kind   = UCS_OPERATION_RECEIVED,
             .thread = (uint32_t)(ticket >> 32)

@@ -38,8 +38,7 @@ typedef struct ucs_operation {
                           RECEIVED, when it told the end */
     uint64_t address;  /* first byte of contiguous data; 0 if it is not
                           contiguous or not known */
-    uint64_t length;   /* bytes from address; 0 with address 0. Of RECEIVED, which
-                          has none: those that have come; 0: not known */
+    uint64_t length;   /* bytes from address; 0 with address 0 */
     uint32_t label;    /* signature of the call site: return addresses from
                           UCP's entry up, the kind and the class of the size;
                           0 for RECEIVED */

@@ -263,8 +263,6 @@ typedef struct ucs_regcache_params {
     unsigned              access_mask; /**< of a use's flags, those that allow
                                              something; a registration serves
                                              what it allows all of. 0: all */
-    unsigned              receive_access; /**< that a receive may ask for; 0: not
-                                             known before a use has */
 
     ucs_regcache_cover_t  cover;       /**< none is made below a ceiling of
                                              bytes */

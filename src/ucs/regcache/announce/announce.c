@@ -1,19 +1,34 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "announce_int.h"
+#include "announce.h"
+
+#include <ucs/regcache/plan/rank.h>
 
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register/register.h>
+#include <ucs/regcache/region/state.h>
 
 #include <ucs/predict/price.h>
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
+/* A registration at the post that takes longer, ns, is worth to wake the helper
+ * for: the system call takes the rank some 2 us, and the helper comes 5 to 50 us
+ * later */
+#define UCS_REGCACHE_WAKE_NS 20000
+
 /*
- * The list of announcements, and what is learned of them.
+ * The list
  */
 
-void
+static ucs_regcache_announcement_t *
+ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
+{
+    return &announced->list[i % UCS_REGCACHE_ANNOUNCED];
+}
+
+static void
 ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
                            ucs_regcache_announcement_t *announcement,
                            ucs_regcache_announced_state_t state)
@@ -38,13 +53,12 @@ ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
 }
 
 /* It keeps its region no longer */
-void ucs_regcache_announced_drop(ucs_regcache_h cache,
+static void ucs_regcache_announced_drop(ucs_regcache_h cache,
                                         ucs_regcache_announcement_t *of,
                                         ucs_regcache_announced_state_t state)
 {
     int was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY);
 
-    of->whole_due = UCS_REGCACHE_TIME_NEVER;
     ucs_regcache_announced_set(&cache->plan.hearing->announced, of, state);
     if (was_ready && (ucs_regcache_region_gen(of->region) == of->generation)) {
         ucs_regcache_plan_deregister(cache, of->region);
@@ -65,7 +79,7 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
 }
 
 /* It is over without a use */
-void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
+static void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
                                           ucs_regcache_announcement_t *of)
 {
     if (!of->is_over && of->has_acted) {
@@ -171,26 +185,17 @@ static int ucs_regcache_announced_is_worth(ucs_regcache_h cache)
 /* How a new buffer will be used other uses tell: by the access of the latest, and as far
  * as the longest message. Programs post more than they are sent. @return Zero as long as
  * there was no other use. */
-int
+static int
 ucs_regcache_announced_is_clear(ucs_regcache_h cache,
                                 const ucs_regcache_announcement_t *of)
 {
-    return (ucs_load_relaxed(&cache->plan.asked) & UCS_REGCACHE_ASKED) &&
+    return (ucs_load_relaxed(&cache->plan.asked) != 0) &&
            (!of->is_new || (cache->plan.hearing->announced.longest > 0));
 }
 
-/* It is registered now, and given up when holding it has cost a missed use */
-void ucs_regcache_announced_set_due(ucs_regcache_h cache,
-                                           ucs_regcache_announcement_t *of,
-                                           uint64_t now)
-{
-    ucs_regcache_announced_price(cache, of);
-    of->due   = ucs_max(of->posted, now);
-    of->until = ucs_predict_sat_add(of->due, of->rent);
-}
-
-/* It is registered as soon as it is clear how */
-void ucs_regcache_announced_settle(ucs_regcache_h cache,
+/* It is registered as soon as it is clear how, and given up when holding it has cost a
+ * missed use */
+static void ucs_regcache_announced_settle(ucs_regcache_h cache,
                                           ucs_regcache_announcement_t *of)
 {
     of->is_settled = ucs_regcache_announced_is_clear(cache, of);
@@ -200,20 +205,11 @@ void ucs_regcache_announced_settle(ucs_regcache_h cache,
         of->end = ucs_min(of->end,
                           of->start + cache->plan.hearing->announced.longest);
     }
-    if (of->is_settled && !cache->plan.ops->keeps) {
-        ucs_regcache_announced_set_due(cache, of, ucs_regcache_now(cache));
-    }
-}
-
-/* Of what is new, when it has waited for as long as registering all of it takes. Then
- * the message waits at worst for twice as long as it would have. */
-static uint64_t
-ucs_regcache_announced_whole_due(ucs_regcache_h cache,
-                                 ucs_regcache_announcement_t *of)
-{
     ucs_regcache_announced_price(cache, of);
-    return of->is_new ? ucs_predict_sat_add(of->posted, of->takes) :
-                        UCS_REGCACHE_TIME_NEVER;
+    if (of->is_settled && !cache->plan.ops->keeps) {
+        of->due   = ucs_max(of->posted, ucs_regcache_now(cache));
+        of->until = ucs_predict_sat_add(of->due, of->rent);
+    }
 }
 
 void ucs_regcache_announce(ucs_regcache_h cache,
@@ -221,7 +217,6 @@ void ucs_regcache_announce(ucs_regcache_h cache,
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
     ucs_regcache_announcement_t *announcement;
-    int is_worth;
 
     if ((operation->address == 0) ||
         (operation->length < ucs_max(cache->config.min_size, 1)) ||
@@ -231,27 +226,24 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     }
     ucs_add_relaxed(&cache->plan.announced, 1);
     ucs_regcache_announced_replace(cache, operation);
-    announcement  = ucs_regcache_announced_room(cache);
-    *announcement = (ucs_regcache_announcement_t){
-            .posted     = operation->time,
-            .start      = operation->address,
-            .end        = operation->address + operation->length,
-            .posted_end = operation->address + operation->length,
-            .id         = operation->id,
-            .thread     = operation->thread,
-            .is_new     = !cache->plan.ops->keeps &&
-                          ucs_regcache_announced_is_new(cache,
-                                                        operation->address)};
-    is_worth                = ucs_regcache_announced_is_worth(cache);
-    announcement->whole_due = ucs_regcache_announced_whole_due(cache,
-                                                               announcement);
+    announcement         = ucs_regcache_announced_room(cache);
+    announcement->posted    = operation->time;
+    announcement->start     = operation->address;
+    announcement->end       = operation->address + operation->length;
+    announcement->id        = operation->id;
+    announcement->thread    = operation->thread;
+    announcement->is_over   = 0;
+    announcement->has_acted = 0;
+    announcement->in_wait   = 0;
+    announcement->is_first  = 0;
+    announcement->is_new    = !cache->plan.ops->keeps &&
+                              ucs_regcache_announced_is_new(
+                                      cache, operation->address);
     ucs_regcache_announced_settle(cache, announcement);
-    if (!is_worth) {
-        announcement->whole_due = UCS_REGCACHE_TIME_NEVER;
-    }
     ucs_regcache_announced_set(announced, announcement,
-                               is_worth ? UCS_REGCACHE_ANNOUNCED_WAITING :
-                                          UCS_REGCACHE_ANNOUNCED_PASSED);
+                               ucs_regcache_announced_is_worth(cache) ?
+                                       UCS_REGCACHE_ANNOUNCED_WAITING :
+                                       UCS_REGCACHE_ANNOUNCED_PASSED);
 }
 
 void ucs_regcache_announced_sent(ucs_regcache_h cache,
@@ -261,25 +253,6 @@ void ucs_regcache_announced_sent(ucs_regcache_h cache,
 
     if (operation->length >= cache->config.min_size) {
         announced->longest = ucs_max(announced->longest, operation->length);
-    }
-}
-
-/* How long its message was, of which the use may have been learned from before. One that
- * shows that it was right to register all makes up for itself and for one more. */
-static void ucs_regcache_announced_came(ucs_regcache_announced_t *announced,
-                                        const ucs_operation_t *operation)
-{
-    ucs_regcache_announcement_t *of;
-
-    announced->longest = ucs_max(announced->longest, operation->length);
-    for (of = announced->list; of != announced->list + UCS_REGCACHE_ANNOUNCED;
-         ++of) {
-        if (of->is_whole && (of->id == operation->id) &&
-            (of->thread == operation->thread) &&
-            (operation->length >= (of->posted_end - of->start) / 2)) {
-            of->is_whole     = 0;
-            announced->doubt = ucs_max(announced->doubt - 2, 0);
-        }
     }
 }
 
@@ -293,9 +266,6 @@ void ucs_regcache_announced_end(ucs_regcache_h cache,
 
     if (operation->id == 0) {
         return;
-    }
-    if (operation->length >= cache->config.min_size) {
-        ucs_regcache_announced_came(announced, operation);
     }
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
@@ -355,10 +325,8 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
     if (of == NULL) {
         return;
     }
-    if (!of->is_whole) { /* else that is what was registered */
-        announced->longest = ucs_max(announced->longest,
-                                     use->address + use->length - of->start);
-    }
+    announced->longest = ucs_max(announced->longest,
+                                 use->address + use->length - of->start);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
@@ -396,4 +364,288 @@ int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
 {
     return (cache->plan.hearing != NULL) &&
            cache->plan.hearing->announced.was_ready;
+}
+
+/* Under the lock: as ucs_regcache_announced_look() will find it */
+static int ucs_regcache_announced_is_missing(ucs_regcache_h cache,
+                                             uintptr_t start, uintptr_t end)
+{
+    ucs_regcache_region_t *region = ucs_regcache_index_find(&cache->index,
+                                                            start, end, 0);
+
+    return (region == NULL) ?
+                   (ucs_regcache_index_first(&cache->index, start, end) ==
+                    NULL) :
+                   (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+                    UCS_REGCACHE_STATE_DORMANT);
+}
+
+/* Where the lock is busy somebody works on this cache: a wake-up too many at worst */
+int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
+                                size_t length)
+{
+    uintptr_t end = address + length;
+    size_t pages;
+    int is_urgent;
+
+    if (!cache->plan.ops->keeps || (length < cache->config.min_size) ||
+        (end < address) || !ucs_regcache_needs_helper(cache)) {
+        return 0;
+    }
+    if (!ucs_regcache_try_lock(cache)) {
+        return 1;
+    }
+    pages     = (ucs_regcache_page_up(cache, end) -
+                 ucs_regcache_page_down(cache, address)) /
+                (cache->config.page_mask + 1);
+    is_urgent = (cache->cost.reg.samples > 0) &&
+                (ucs_predict_cost_estimate(&cache->cost.reg, pages) >
+                 UCS_REGCACHE_WAKE_NS) &&
+                ucs_regcache_announced_is_missing(cache, address, end);
+    ucs_regcache_unlock(cache);
+    return is_urgent;
+}
+
+/*
+ * Registration
+ */
+
+/* What is to be done for an announcement that is due */
+typedef enum ucs_regcache_announced_act {
+    UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
+    UCS_REGCACHE_ANNOUNCED_VOID,     /* likewise, and it says nothing of others:
+                                        the memory is another by now */
+    UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
+    UCS_REGCACHE_ANNOUNCED_KEEP,     /* it is registered */
+    UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
+} ucs_regcache_announced_act_t;
+
+/* REGISTERING, of nobody */
+static void ucs_regcache_announced_begin(ucs_regcache_h cache,
+                                         ucs_regcache_region_t *region)
+{
+    ucs_store_relaxed(&region->speculative, 1);
+    ucs_regcache_region_plan_end(cache, region, 0);
+}
+
+/* A buffer that is not known. What overlaps it is another use's, and would be
+ * pinned twice. */
+static ucs_regcache_region_t *
+ucs_regcache_announced_open(ucs_regcache_h cache,
+                            ucs_regcache_announcement_t *announcement,
+                            unsigned access, uint64_t now)
+{
+    ucs_regcache_request_t request = {
+        .start      = announcement->start,
+        .end        = announcement->end,
+        .first      = ucs_regcache_page_down(cache, announcement->start),
+        .last       = ucs_regcache_page_up(cache, announcement->end),
+        .access     = access,
+        .flags      = access,
+        .size_class = UCS_REGCACHE_CLASS_MANAGED,
+        .now        = now
+    };
+    ucs_regcache_region_t *region;
+
+    if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
+        NULL) {
+        return NULL;
+    }
+    announcement->is_first = !ucs_extents_covers(&cache->memory.seen,
+                                                 request.first, request.last);
+    ucs_regcache_account(cache, now);
+    ucs_extents_add(&cache->memory.seen, request.first, request.last);
+    ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
+                                            request.last - request.first);
+    region = ucs_regcache_region_begin(cache, NULL, &request);
+    ucs_regcache_rank_first(region);
+    ucs_regcache_announced_begin(cache, region);
+    /* relaxed: the state changes under the lock alone, which is held */
+    ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
+    return region;
+}
+
+/* Under the lock, with a region in reserve */
+static ucs_regcache_announced_act_t
+ucs_regcache_announced_look(ucs_regcache_h cache,
+                            ucs_regcache_announcement_t *announcement,
+                            ucs_regcache_region_t **region_p, uint64_t now)
+{
+    unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
+    ucs_regcache_region_t *region;
+    uint64_t word;
+
+    if (ucs_regcache_was_struck(cache, announcement->start, announcement->end,
+                                announcement->posted)) {
+        return UCS_REGCACHE_ANNOUNCED_VOID;
+    }
+    region = ucs_regcache_index_find(&cache->index, announcement->start,
+                                     announcement->end, access);
+    if (region == NULL) {
+        *region_p = ucs_regcache_announced_open(cache, announcement, access,
+                                                now);
+        return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
+                                     UCS_REGCACHE_ANNOUNCED_REGISTER;
+    }
+
+    *region_p = region;
+    word      = ucs_load_relaxed(&region->word);
+    switch (ucs_regcache_word_state(word)) {
+    case UCS_REGCACHE_STATE_LIVE:
+        return (!ucs_load_relaxed(&region->speculative) &&
+                (ucs_load_relaxed(&region->use_start) >=
+                 announcement->posted)) ?
+                       UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
+                       UCS_REGCACHE_ANNOUNCED_KEEP;
+    case UCS_REGCACHE_STATE_DORMANT:
+        ucs_regcache_announced_begin(cache, region);
+        ucs_store_release(&region->word, /* [R-LIVE] */
+                          ucs_regcache_word_set_state(
+                                  word, UCS_REGCACHE_STATE_REGISTERING));
+        return UCS_REGCACHE_ANNOUNCED_REGISTER;
+    case UCS_REGCACHE_STATE_REGISTERING:
+        return UCS_REGCACHE_ANNOUNCED_LATER;
+    default:
+        return UCS_REGCACHE_ANNOUNCED_PASS;
+    }
+}
+
+/* Where all stays that fits, a buffer of one posted receive is not evicted for another,
+ * or each would find its own evicted; so it is not the least recently used one either.
+ * @return Zero if there is no room: later. */
+static int ucs_regcache_announced_fits(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    size_t bytes = ucs_regcache_page_up(cache, of->end) -
+                   ucs_regcache_page_down(cache, of->start);
+    ucs_regcache_announcement_t *other;
+    unsigned i;
+
+    of->bytes = bytes;
+    if (!cache->plan.ops->keeps) {
+        return 1;
+    }
+    if ((announced->ready_bytes + bytes > cache->config.max_pinned) ||
+        (announced->ready >= cache->config.max_regions)) {
+        of->due = UCS_REGCACHE_TIME_NEVER;
+        return 0;
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        other = ucs_regcache_announced_at(announced, i);
+        if ((other->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+            (ucs_regcache_region_gen(other->region) == other->generation)) {
+            /* relaxed: for the choice of what to evict, of which any will do */
+            ucs_store_relaxed(&other->region->last_use, now + 1);
+        }
+    }
+    return 1;
+}
+
+/* In an idle step as well, however dear: what the thread does not do now it
+ * does when the receive comes */
+static void ucs_regcache_announced_due(ucs_regcache_h cache,
+                                       ucs_regcache_announcement_t *of,
+                                       uint64_t now)
+{
+    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
+    ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
+    ucs_regcache_announced_act_t act_first;
+    ucs_regcache_region_t *region;
+    uint64_t generation;
+
+    if (!of->is_settled) {
+        ucs_regcache_announced_settle(cache, of);
+    }
+    if (!of->is_settled || ((of->due > now) && !cache->plan.ops->keeps) ||
+        !ucs_regcache_announced_fits(cache, of, now)) {
+        return;
+    }
+    if (!ucs_regcache_serve_is_backing_off(cache) &&
+        ucs_regcache_needs_helper(cache) &&
+        (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
+        act        = ucs_regcache_announced_look(cache, of, &region, now);
+        generation = (act >= UCS_REGCACHE_ANNOUNCED_KEEP) ?
+                             ucs_regcache_region_gen(region) :
+                             0;
+        ucs_regcache_unlock(cache);
+    }
+    act_first    = act;
+    cache->plan.idling.is_used |= (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
+    of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
+    if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
+        (ucs_regcache_serve_unasked(cache, region, UCS_REGCACHE_HELD_OTHER) ==
+         UCS_OK)) {
+        act = UCS_REGCACHE_ANNOUNCED_KEEP;
+    }
+    if (act == UCS_REGCACHE_ANNOUNCED_KEEP) {
+        of->region     = region;
+        of->generation = generation;
+        of->ready      = ucs_regcache_now(cache);
+        of->has_acted  = (act_first == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        of->in_wait    = of->has_acted && ucs_regcache_is_idling(cache);
+        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
+    } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
+        ucs_regcache_announced_set(announced, of,
+                                   UCS_REGCACHE_ANNOUNCED_PASSED);
+    }
+}
+
+void ucs_regcache_announced_serve(ucs_regcache_h cache)
+{
+    uint64_t now = ucs_regcache_now(cache);
+    ucs_regcache_announced_t *announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if (cache->plan.hearing == NULL) {
+        return;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
+            (of->until != 0) && (of->until > now) &&
+            ((of->due <= now) || cache->plan.ops->keeps)) {
+            ucs_regcache_announced_due(cache, of, now);
+        }
+    }
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
+            continue;
+        }
+        if (of->until == 0) {
+            ucs_regcache_announced_unused(announced, of);
+            ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+        } else if ((of->state != UCS_REGCACHE_ANNOUNCED_PASSED) &&
+                   (of->until <= now)) {
+            ucs_regcache_announced_drop(cache, of,
+                                        UCS_REGCACHE_ANNOUNCED_PASSED);
+        }
+    }
+}
+
+uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
+{
+    uint64_t next = UCS_REGCACHE_TIME_NEVER;
+    ucs_regcache_announced_t *announced;
+    const ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if (cache->plan.hearing == NULL) {
+        return next;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
+            ucs_regcache_announced_is_clear(cache, of)) {
+            next = ucs_min(next, of->due);
+        } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
+            next = ucs_min(next, of->until);
+        }
+    }
+    return next;
 }

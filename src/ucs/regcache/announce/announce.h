@@ -16,15 +16,10 @@
  * and given up when holding it has cost a missed use.
  *
  * Of memory that nobody has used yet as much is registered as the longest message so
- * far, with the access of the latest use. What has waited for longer than registering
- * all of it takes is registered whole, also where nothing is known of messages yet, and
- * brought into memory: at worst the message waits for twice as long as it would have.
- * Programs post more than they are sent, so two at a time are, until their messages
- * have shown that they are that long.
- *
- * Receives whose messages are too short to be registered cost a registration in vain:
- * an account says whether those that save a use pay for them. Under a policy that keeps
- * what is registered the whole buffer is registered at the post, and stays.
+ * far, with the access of the latest use; until there was one it waits. Receives whose
+ * messages are too short to be registered cost a registration in vain: an account says
+ * whether those that save a use pay for them. Under a policy that keeps what is
+ * registered the whole buffer is registered at the post, and stays.
  *
  *   WAITING  to be registered at `due`
  *   READY    it is registered, and stays so until `until`
@@ -51,16 +46,13 @@ typedef struct ucs_regcache_announcement {
     uint64_t                       posted;     /* ns */
     uint64_t                       due;        /* ns, when registering begins */
     uint64_t                       until;      /* ns, when it is given up */
-    uint64_t                       whole_due;  /* ns, when all of it is to be
-                                                  registered; NEVER: it is not */
     uint64_t                       ready;      /* ns, since when it is READY */
     uint64_t                       rent;       /* ns: holding it so long costs a
                                                   missed use */
     uint64_t                       takes;      /* ns, registering it */
     size_t                         bytes;      /* that it pins; READY */
     uintptr_t                      start;
-    uintptr_t                      end;        /* of what is registered for it */
-    uintptr_t                      posted_end;
+    uintptr_t                      end;
     uint32_t                       id;         /* 0: its end is not told */
     uint32_t                       thread;
     uint32_t                       is_over;    /* no use can be its own */
@@ -72,8 +64,6 @@ typedef struct ucs_regcache_announcement {
     uint32_t                       is_new;     /* nobody has used the place: how
                                                   much of it will be, other
                                                   messages tell */
-    uint32_t                       is_whole;   /* it has waited: all of it is
-                                                  registered */
     uint32_t                       is_settled; /* it is known by what access and
                                                   how far it will be used, so
                                                   `due` and `until` are */
@@ -96,8 +86,6 @@ typedef struct ucs_regcache_announced {
                                               was sent or received */
     double                      debt;      /* missed uses, that were spent in vain
                                               and have not been saved since */
-    double                      doubt;     /* registered whole, that have not been
-                                              used as far since */
     double                      saved;     /* of the use being learned from */
     int                         was_ready; /* likewise */
 } ucs_regcache_announced_t;

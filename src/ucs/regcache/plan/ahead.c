@@ -115,8 +115,7 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
     uintptr_t first     = region->first;
     uintptr_t last      = region->last;
     ucs_status_t status = ucs_regcache_serve_unasked(cache, region,
-                                                     UCS_REGCACHE_HELD_AHEAD,
-                                                     UCS_REGCACHE_INSPECT_SPECULATE);
+                                                     UCS_REGCACHE_HELD_AHEAD);
     ucs_regcache_window_t *window;
 
     if (status == UCS_OK) {

@@ -20,8 +20,7 @@
  *              program says, in the order of time; wakeup.c: when the helper steps next
  *   policy/    what is expected when, by policy.h; apply.c, buffer.c: parts of
  *              policies
- *   announce/  receives that the program has posted: announce.c: the list; due.c:
- *              what is registered for them
+ *   announce/  receives that the program has posted
  *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
  *              due in the registration queue; price.c: what a region's
  *              registration is worth; plan.c: what a region is expected for;
@@ -151,8 +150,7 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               asked;      /* access of the latest use that
                                                    registered, and one bit more;
                                                    for buffers that were never
-                                                   used. Without that bit: of
-                                                   a receive by default */
+                                                   used; 0: there was none */
     int                             is_deaf;    /* nothing is to be foreseen */
     ucs_regcache_hearing_t          *hearing;   /* NULL until something was
                                                    said */
@@ -280,15 +278,13 @@ void ucs_regcache_serve_expired(ucs_regcache_h cache,
  * has no item of it. What is refused is not tried again: the use will. What did not
  * fit is DORMANT then, and forgotten if nobody has a plan for it.
  *
- * @param [in] why       What it is held for from then on.
- * @param [in] question  As of @ref ucs_regcache_register_ahead.
+ * @param [in] why  What it is held for from then on.
  *
  * @return As of @ref ucs_regcache_register_ahead.
  */
 ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region,
-                                        ucs_regcache_held_t why,
-                                        unsigned question);
+                                        ucs_regcache_held_t why);
 
 /** A registration ahead may have failed for want of memory or regions; then there is
  *  none for a while. @return Nonzero during that while. The uses that are due then register by

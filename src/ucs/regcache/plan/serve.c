@@ -45,8 +45,7 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
     ucs_status_t status;
 
     status = ucs_regcache_register_ahead(cache, region,
-                                         UCS_REGCACHE_HELD_AHEAD,
-                                         UCS_REGCACHE_INSPECT_SPECULATE);
+                                         UCS_REGCACHE_HELD_AHEAD);
     if (status == UCS_OK) {
         cache->plan.backoff.ns = 0;
         return UCS_OK;
@@ -63,12 +62,10 @@ static ucs_status_t ucs_regcache_serve_register(ucs_regcache_h cache,
 
 ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
                                         ucs_regcache_region_t *region,
-                                        ucs_regcache_held_t why,
-                                        unsigned question)
+                                        ucs_regcache_held_t why)
 {
     uint64_t generation = ucs_regcache_region_gen(region);
-    ucs_status_t status = ucs_regcache_register_ahead(cache, region, why,
-                                                      question);
+    ucs_status_t status = ucs_regcache_register_ahead(cache, region, why);
 
     if (ucs_regcache_status_is_exhausted(status)) {
         ucs_regcache_serve_back_off(cache);

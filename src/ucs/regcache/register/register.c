@@ -183,19 +183,18 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
 /* Asked anew each time: the memory was let go of since the last use */
 static int ucs_regcache_may_speculate(ucs_regcache_h cache,
                                       ucs_regcache_region_t *region,
-                                      unsigned question,
                                       ucs_regcache_inspection_t *inspection)
 {
     ucs_regcache_lock(cache);
     ucs_regcache_inspect_begin(cache, region, inspection);
     ucs_regcache_unlock(cache);
-    return ucs_regcache_inspect(cache, question, inspection);
+    return ucs_regcache_inspect(cache, UCS_REGCACHE_INSPECT_SPECULATE,
+                                inspection);
 }
 
 ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region,
-                                         ucs_regcache_held_t why,
-                                         unsigned question)
+                                         ucs_regcache_held_t why)
 {
     ucs_regcache_attempt_t attempt = {
             .region = region,
@@ -204,7 +203,7 @@ ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
             .status = UCS_ERR_REJECTED};
     ucs_regcache_inspection_t inspection;
 
-    if (ucs_regcache_may_speculate(cache, region, question, &inspection)) {
+    if (ucs_regcache_may_speculate(cache, region, &inspection)) {
         ucs_regcache_register_begin(cache, &attempt, &inspection);
         if (attempt.is_admitted) {
             ucs_regcache_lower_reg(cache, &attempt);

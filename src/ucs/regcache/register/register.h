@@ -65,9 +65,7 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
  * The same for the helper, which has no reference: the region is not its own
  * any more in any case.
  *
- * @param [in] why       What it is held for.
- * @param [in] question  UCS_REGCACHE_INSPECT_SPECULATE; 0: it may be brought into
- *                       memory, for the program has asked for it.
+ * @param [in] why  What it is held for.
  *
  * @return Likewise; UCS_ERR_CANCELED if it was doomed meanwhile;
  *         UCS_ERR_REJECTED if its memory is none for registrations that nobody
@@ -76,8 +74,7 @@ ucs_regcache_register_use(ucs_regcache_h cache, ucs_regcache_region_t *region,
  */
 ucs_status_t ucs_regcache_register_ahead(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region,
-                                         ucs_regcache_held_t why,
-                                         unsigned question);
+                                         ucs_regcache_held_t why);
 
 /**
  * What does a use lose that has to register so many pages again? The lower

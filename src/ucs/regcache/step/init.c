@@ -15,7 +15,6 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 
     plan->ops      = ucs_regcache_policy_get(params->policy);
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
-    ucs_store_relaxed(&plan->asked, params->receive_access);
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
     plan->idling.due = UCS_REGCACHE_TIME_NEVER;

@@ -255,14 +255,9 @@ void uct_helper_posted(uintptr_t address, size_t length)
     }
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
-            if (!uct_helper_hear_is_used(domains, md)) {
-                continue;
-            }
-            if (ucs_unlikely(!ucs_load_relaxed(&md->settled))) {
-                uct_helper_md_settle(md, length);
-            }
             /* relaxed: waking one that has begun to rest is harmless */
             if (!ucs_load_relaxed(&md->is_resting) &&
+                uct_helper_hear_is_used(domains, md) &&
                 ucs_regcache_post_is_urgent(md->cache, address, length)) {
                 ucs_job_wake(md->job);
             }

@@ -100,10 +100,9 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns);
 
 
 /**
- * A receive was posted, and its message has not come. Start the helper of an only
- * domain if it is long, for it may be registered before there is any use; wake those
- * that should register the buffer now and sleep. Takes no step and never waits; a
- * system call only to start or to wake. Any thread that is not inside a
+ * A receive was posted, and its message has not come. Wake the helper of each
+ * domain that should register the buffer now and sleeps. Takes no step and
+ * never waits; a system call only to wake. Any thread that is not inside a
  * registration, a memory event, a signal handler or a step.
  *
  * @param [in] address  0: nothing is done.

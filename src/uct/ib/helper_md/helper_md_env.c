@@ -268,7 +268,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .max_regions  = ULONG_MAX,
             .max_length   = md->limits.max_length,
             .access_mask  = UCT_MD_MEM_ACCESS_ALL,
-            .receive_access = UCT_MD_MEM_ACCESS_RMA,
             .cover        = uct_helper_md_cover(&md->config)};
     const ucs_regcache_env_t env = {
         .arg          = md,

@@ -177,26 +177,9 @@ TEST_F(test_idle, what_is_posted_is_registered_where_something_was_used)
     close(lower);
 }
 
-/* What waits for its first message is registered before there is any use: somebody must
- * hear what becomes of it */
-TEST_F(test_idle, a_long_post_starts_the_helper)
-{
-    fake_lower lower;
-
-    m_config.policy = UCS_REGCACHE_POLICY_PREDICT;
-    attach(lower);
-    uct_helper_posted((uintptr_t)m_buffer, 16);
-    EXPECT_FALSE(uct_helper_md_has_thread(lower.md()));
-    say(UCS_OPERATION_RECEIVE, m_buffer, 1);
-    uct_helper_posted((uintptr_t)m_buffer, TEST_LENGTH);
-    EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));
-    for (unsigned i = 0; (lower.reg_count() == 0) && (i < 10000); ++i) {
-        step();
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    EXPECT_EQ(1u, lower.reg_count());
-    close(lower);
-}
+/*
+ * On-demand paging: a device that pages pins nothing.
+ */
 
 /* A child has no part in the parent's domains, but it may have its own, also if
  * a thread of the parent was in an idle step as it was born */
