@@ -50,14 +50,6 @@ UCS_TUNING(double, walk_still, 16, "steps",
            "for which one that stands still may just be slow",
            "likewise: 0; 0")
 
-/* Posted receives (announce/) */
-UCS_TUNING(uint64_t, posted_new, 64 << 20, "bytes",
-           "of a receive that waits, which are brought into memory for it though "
-           "no message was as long yet: two such at a time until their messages "
-           "have come, so a program that posts far more than it is sent has so "
-           "many more in memory",
-           "no recording says what is in memory")
-
 /* When the helper comes */
 UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",
            "between two looks in any case while anything is registered, for "

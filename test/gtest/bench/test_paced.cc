@@ -120,7 +120,7 @@ TEST_F(test_paced, codes_are_closed)
     for (auto &each : runs) {
         EXPECT_GE(each.second, 3u) << each.first;
     }
-    EXPECT_EQ(11u, runs.size());
+    EXPECT_EQ(12u, runs.size());
 }
 
 /* Of phases: what is mapped for a gather is unmapped after it, and no rank is
