@@ -180,8 +180,10 @@ static inline double ucs_regcache_leave_bytes(ucs_regcache_h cache)
     if (cache->env.leave_bytes == NULL) {
         return mine;
     }
-    (void)ucs_add_relaxed(cache->env.leave_bytes, bytes - cache->leave_told);
-    cache->leave_told = bytes;
+    if (bytes != cache->leave_told) { /* the word is other domains', too */
+        (void)ucs_add_relaxed(cache->env.leave_bytes, bytes - cache->leave_told);
+        cache->leave_told = bytes;
+    }
     return (double)ucs_load_relaxed(cache->env.leave_bytes);
 }
 
