@@ -13,8 +13,8 @@ AC_DEFUN([HELPER_MD_WARNINGS], [
     AC_ARG_ENABLE([werror],
         [AS_HELP_STRING([--enable-werror], [make every compiler warning an error])],
         [], [enable_werror=no])
-    WARN_CFLAGS="-std=gnu11 -D_GNU_SOURCE= -Wall -Wextra"
-    WARN_CXXFLAGS="-Wall -Wextra"
+    WARN_CFLAGS="-std=gnu11 -D_GNU_SOURCE= -Wall -Wextra -Wno-unused-parameter"
+    WARN_CXXFLAGS="-Wall -Wextra -Wno-unused-parameter"
     AS_IF([test "x$enable_werror" = xyes],
         [WARN_CFLAGS="$WARN_CFLAGS -Werror"
          WARN_CXXFLAGS="$WARN_CXXFLAGS -Werror"])

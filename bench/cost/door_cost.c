@@ -39,7 +39,7 @@ static uint64_t door_now(void)
     return ucs_clock_now();
 }
 
-static ucs_idle_outcome_t door_idle_step(uint64_t spare_ns UCS_V_UNUSED)
+static ucs_idle_outcome_t door_idle_step(uint64_t spare_ns)
 {
     return UCS_IDLE_HEARD;
 }

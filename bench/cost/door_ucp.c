@@ -13,11 +13,6 @@ ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                                   ucp_tag_t tag,
                                   const ucp_request_param_t *param)
 {
-    (void)ep;
-    (void)buffer;
-    (void)count;
-    (void)tag;
-    (void)param;
     return NULL;
 }
 
@@ -26,17 +21,10 @@ ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer,
                                   ucp_tag_t tag_mask,
                                   const ucp_request_param_t *param)
 {
-    (void)worker;
-    (void)buffer;
-    (void)count;
-    (void)tag;
-    (void)tag_mask;
-    (void)param;
     return NULL;
 }
 
 unsigned ucp_worker_progress(ucp_worker_h worker)
 {
-    (void)worker;
     return 0;
 }

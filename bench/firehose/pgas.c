@@ -377,7 +377,6 @@ int main(int argc, char **argv)
     unsigned i;
     int ret;
 
-    (void)argc;
     ret = bench_options_parse(
             "firehose_pgas [options] cannon|bitonic|random|overhead", table, argv,
             0, &program);

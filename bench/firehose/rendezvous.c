@@ -161,7 +161,6 @@ static void rendezvous_heard(void *arg, unsigned node, const void *bytes,
     rendezvous_t *self = arg;
     rendezvous_header_t header;
 
-    (void)header_length;
     memcpy(&header, bytes, sizeof(header));
     switch (header.kind) {
     case ASK:
@@ -180,9 +179,7 @@ static void rendezvous_heard(void *arg, unsigned node, const void *bytes,
 
 static void rendezvous_failed(void *arg, unsigned node, ucs_status_t status)
 {
-    (void)arg; /* processes come and go in step; what is left shows elsewhere */
-    (void)node;
-    (void)status;
+    /* Processes come and go in step; what is left shows elsewhere */
 }
 
 rendezvous_t *rendezvous_create(pgas_t *pgas)

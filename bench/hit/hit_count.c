@@ -97,7 +97,6 @@ static void hit_sigsys(int signo, siginfo_t *info, void *context)
     greg_t *regs         = ucontext->uc_mcontext.gregs;
     long ret;
 
-    (void)signo;
     hit_selector     = HIT_DISPATCH_ALLOW;
     hit_last_syscall = info->si_syscall;
     hit_syscalls     = hit_syscalls + 1;

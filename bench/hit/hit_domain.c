@@ -18,14 +18,13 @@ static bench_domain_t *bench_domain_from_md(uct_md_h md)
 
 static void bench_lower_close(uct_md_h md)
 {
-    (void)md; /* The memory belongs to bench_domain_close() */
+    /* The memory belongs to bench_domain_close() */
 }
 
 
 /* In the layout of the running UCX */
 static ucs_status_t bench_lower_query_v2(uct_md_h md, void *attr)
 {
-    (void)md;
     memset(attr, 0, uct_abi_running->attr_size);
     *uct_abi_md_attr_flags(attr) |= UCT_MD_FLAG_NEED_MEMH;
     uct_abi_md_attr_add_host(attr);
@@ -59,7 +58,6 @@ static ucs_status_t bench_lower_mem_reg(uct_md_h md, void *address,
 {
     bench_domain_t *domain = bench_domain_from_md(md);
 
-    (void)flags;
     ucs_add_relaxed(&domain->num_regs, 1);
     if (length >= domain->params.slow_length) {
         bench_lower_nap(domain);
@@ -76,7 +74,6 @@ bench_lower_mem_reg_params(uct_md_h md, void *address, size_t length,
                            const uct_abi_md_mem_reg_params_t *params,
                            uct_mem_h *memh_p)
 {
-    (void)params;
     return bench_lower_mem_reg(md, address, length, 0, memh_p);
 }
 
@@ -84,8 +81,6 @@ bench_lower_mem_reg_params(uct_md_h md, void *address, size_t length,
 static ucs_status_t
 bench_lower_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
-    (void)md;
-    (void)params;
     return UCS_OK;
 }
 

@@ -167,7 +167,6 @@ int main(int argc, char **argv)
     ucs_status_t status;
     int ret;
 
-    (void)argc;
     ret = hit_opts_parse(&bench.opts, argv);
     if (ret != 0) {
         return (ret > 0) ? 0 : 2;

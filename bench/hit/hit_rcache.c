@@ -20,9 +20,6 @@ bench_rcache_mem_reg(void *context, ucs_rcache_t *cache, void *arg,
         .tv_nsec = (long)(rcache->slow_ns % 1000000000ul)
     };
 
-    (void)cache;
-    (void)arg;
-    (void)flags;
     if (region->super.end - region->super.start >= rcache->slow_length) {
         /* relaxed: classes a sample, orders nothing */
         ucs_add_relaxed(&rcache->slow_seq, 1);
@@ -36,9 +33,6 @@ bench_rcache_mem_reg(void *context, ucs_rcache_t *cache, void *arg,
 static void bench_rcache_mem_dereg(void *context, ucs_rcache_t *cache,
                                    ucs_rcache_region_t *region)
 {
-    (void)context;
-    (void)cache;
-    (void)region;
 }
 
 
@@ -46,9 +40,6 @@ static void
 bench_rcache_dump_region(void *context, ucs_rcache_t *cache,
                          ucs_rcache_region_t *region, char *buf, size_t max)
 {
-    (void)context;
-    (void)cache;
-    (void)region;
     if (max > 0) {
         buf[0] = '\0';
     }

@@ -205,7 +205,6 @@ int main(int argc, char **argv)
     };
     int ret;
 
-    (void)argc;
     bench_options_or_exit("many [options]", options, argv, NULL);
 
     printf("one use, microseconds; beside it %u busy processes\n"

@@ -37,7 +37,6 @@ static const uint64_t phases_gather[] = {32 * MIB, 64 * MIB};
 
 static int halo_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    (void)scale;
     if (shape->ranks < 2) {
         return -1;
     }
@@ -92,7 +91,6 @@ void paced_codes_set_piece(uint64_t bytes)
 
 static int march_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    (void)scale;
     if (shape->ranks < 2) {
         return -1;
     }
@@ -106,7 +104,6 @@ static int march_setup(sim_shape_t *shape, unsigned class_index, double scale)
 static int march_op(const sim_shape_t *shape, uint32_t rank,
                     const sim_cursor_t *at, sim_op_t *op)
 {
-    (void)rank;
     if (at->index == 0) {
         return sim_op_compute(op, shape->flops / shape->phases);
     }
@@ -122,7 +119,6 @@ static int march_op(const sim_shape_t *shape, uint32_t rank,
 
 static int chain_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    (void)scale;
     if (shape->ranks < 2) {
         return -1;
     }
@@ -156,7 +152,6 @@ static int chain_op(const sim_shape_t *shape, uint32_t rank,
 
 static int phases_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    (void)scale;
     if (shape->ranks < 2) {
         return -1;
     }

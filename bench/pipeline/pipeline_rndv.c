@@ -74,7 +74,6 @@ static void pipe_rndv_arrived(void *arg, unsigned peer, const void *header,
 
 static void pipe_rndv_lost(void *arg, unsigned peer, ucs_status_t status)
 {
-    (void)arg;
     pipe_die("peer %u: %s", peer, ucs_status_string(status));
 }
 
@@ -82,7 +81,6 @@ static void pipe_rndv_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
 {
     pipe_rndv_t *self = arg;
 
-    (void)time_ns;
     self->peak = (bytes > self->peak) ? bytes : self->peak;
 }
 
@@ -222,7 +220,6 @@ static pipe_rndv_request_t *pipe_rndv_new(pipe_rndv_t *self, unsigned peer,
 
 static void pipe_rndv_sent(void *arg, ucs_status_t status)
 {
-    (void)status;
     ((pipe_rndv_request_t*)arg)->is_complete = 1;
 }
 

@@ -179,9 +179,7 @@ static uint64_t read_piece(side_t *side, ucp_ep_h ep, const offer_t *offer)
 
 static void reader_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    (void)arg;
-    (void)ep;
-    (void)status; /* the read fails as well */
+    /* The read fails as well */
 }
 
 static ucp_ep_h reader_connect(side_t *side, const void *address, int may_fail)
@@ -576,7 +574,6 @@ int main(int argc, char **argv)
     uint64_t errors;
     pid_t reader;
 
-    (void)argc;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0) {
         die("socketpair", strerror(errno));
     }

@@ -36,9 +36,6 @@ static char *buffer;
 
 static int callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    (void)info;
-    (void)size;
-    (void)arg;
     inside(domain);
     return 1;
 }
@@ -83,7 +80,6 @@ static void fork_a_child(uct_md_h md)
     pid_t child;
     int status;
 
-    (void)md;
     child = fork();
     if (child == 0) {
         _exit(7);
@@ -96,14 +92,12 @@ static void fork_a_child(uct_md_h md)
 
 static void end_the_program(uct_md_h md)
 {
-    (void)md;
     puts("ends in a callback");
     exit(5);
 }
 
 static void become_another(uct_md_h md)
 {
-    (void)md;
     execl("/bin/sh", "sh", "-c", "echo another program", NULL);
     attack_die("no shell: %m");
 }
@@ -209,15 +203,11 @@ static void use_the_first(uct_md_h md)
 {
     char *own = attack_map(ATTACK_SIZE);
 
-    (void)md;
     attack_use_often(attack_open(), own, ATTACK_SIZE);
 }
 
 static int first_callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    (void)info;
-    (void)size;
-    (void)arg;
     attack_sleep(FIRST_TRIES / 2);
     inside(NULL);
     return 1;
@@ -278,19 +268,16 @@ static void begin_with(void (*what)(uct_md_h md))
 
 static void run_first_exit(uct_md_h md)
 {
-    (void)md;
     begin_with(end_the_program);
 }
 
 static void run_first_fork(uct_md_h md)
 {
-    (void)md;
     begin_with(fork_a_child);
 }
 
 static void run_first_use(uct_md_h md)
 {
-    (void)md;
     begin_with(use_the_first);
 }
 

@@ -185,7 +185,6 @@ static void run_exec(uct_md_h md)
 
 static void exec_on_alarm(int number)
 {
-    (void)number;
     execve("/proc/self/exe", exec_arguments("exec_in_handler"), environ);
     _exit(127);
 }

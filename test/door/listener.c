@@ -58,7 +58,7 @@ static uint64_t listener_now(void)
     return bench_now();
 }
 
-static ucs_idle_outcome_t listener_idle_step(uint64_t spare_ns UCS_V_UNUSED)
+static ucs_idle_outcome_t listener_idle_step(uint64_t spare_ns)
 {
     ++listener_idle_steps;
     listener_drain();

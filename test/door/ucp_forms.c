@@ -109,16 +109,11 @@ static uint32_t sum_of(const char *bytes, size_t count)
 
 static void sent_nb(void *request, ucs_status_t status)
 {
-    (void)request;
-    (void)status;
 }
 
 static void received_nb(void *request, ucs_status_t status,
                         ucp_tag_recv_info_t *info)
 {
-    (void)request;
-    (void)status;
-    (void)info;
 }
 
 static void received_nbx(void *request, ucs_status_t status,
@@ -126,7 +121,6 @@ static void received_nbx(void *request, ucs_status_t status,
 {
     end_t *end = arg;
 
-    (void)request;
     end->is_over = 1;
     end->status  = status;
     end->length  = info->length;
@@ -137,7 +131,6 @@ static void received_am(void *request, ucs_status_t status, size_t length,
 {
     end_t *end = arg;
 
-    (void)request;
     end->is_over = 1;
     end->status  = status;
     end->length  = length;
@@ -336,9 +329,6 @@ static void cancels(void)
 
 static void streamed_nb(void *request, ucs_status_t status, size_t length)
 {
-    (void)request;
-    (void)status;
-    (void)length;
 }
 
 /* Receives may end with less than there was room for */
@@ -402,9 +392,6 @@ static ucs_status_t am_handler(void *arg, const void *header,
         .user_data    = &am_end
     };
 
-    (void)arg;
-    (void)header;
-    (void)header_length;
     am_came        = 1;
     am_end.is_over = 0;
     if (!(info->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV)) {

@@ -41,7 +41,6 @@ fuzz_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
     ucp_firehose_entry_t entry;
     ucs_status_t status;
 
-    (void)arg;
     if (fuzz_wire.has_failed[peer]) {
         return UCS_ERR_CONNECTION_RESET;
     }
@@ -63,9 +62,6 @@ fuzz_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
 static ucs_status_t fuzz_mem_reg(ucp_wire_t *wire, void *address,
                                  size_t length, ucp_wire_mem_t **mem_p)
 {
-    (void)wire;
-    (void)address;
-    (void)length;
     *mem_p = malloc(1);
     ++fuzz_wire.live;
     return UCS_OK;
@@ -73,7 +69,6 @@ static ucs_status_t fuzz_mem_reg(ucp_wire_t *wire, void *address,
 
 static void fuzz_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 {
-    (void)wire;
     --fuzz_wire.live;
     free(mem);
 }
@@ -81,7 +76,6 @@ static void fuzz_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 static ucs_status_t fuzz_mem_pack(ucp_wire_t *wire, ucp_wire_mem_t *mem,
                                   const void **packed_p, size_t *length_p)
 {
-    (void)wire;
     *packed_p = mem;
     *length_p = 1;
     return UCS_OK;
@@ -91,8 +85,6 @@ static ucs_status_t fuzz_key_unpack(ucp_wire_t *wire, unsigned peer,
                                     const void *packed, size_t length,
                                     ucp_wire_key_t **key_p)
 {
-    (void)wire;
-    (void)peer;
     if ((length > 16) || (*(const uint8_t*)packed == 0xff)) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -103,7 +95,6 @@ static ucs_status_t fuzz_key_unpack(ucp_wire_t *wire, unsigned peer,
 
 static void fuzz_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 {
-    (void)wire;
     --fuzz_wire.live;
     free(key);
 }
@@ -124,10 +115,6 @@ static ucs_status_t fuzz_put(ucp_wire_t *wire, unsigned peer,
                              ucp_wire_key_t *key, ucp_wire_done_func_t done,
                              void *arg)
 {
-    (void)wire;
-    (void)peer;
-    (void)buffer;
-    (void)remote;
     FUZZ_CHECK((mem != NULL) && (key != NULL) && (length > 0));
     return fuzz_start(done, arg);
 }
@@ -143,15 +130,12 @@ static ucs_status_t fuzz_get(ucp_wire_t *wire, unsigned peer,
 static ucs_status_t fuzz_flush(ucp_wire_t *wire, unsigned peer,
                                ucp_wire_done_func_t done, void *arg)
 {
-    (void)wire;
-    (void)peer;
     return fuzz_start(done, arg);
 }
 
 /* A microsecond a look */
 static uint64_t fuzz_time(ucp_wire_t *wire)
 {
-    (void)wire;
     return fuzz_wire.now += 1000;
 }
 
@@ -161,7 +145,6 @@ static unsigned fuzz_progress(ucp_wire_t *wire)
     ucp_wire_done_func_t done = fuzz_wire.done[0];
     void *arg                 = fuzz_wire.arg[0];
 
-    (void)wire;
     if (fuzz_wire.flight == 0) {
         return 0;
     }
@@ -176,7 +159,6 @@ static unsigned fuzz_progress(ucp_wire_t *wire)
 
 static void fuzz_destroy(ucp_wire_t *wire)
 {
-    (void)wire;
     FUZZ_CHECK((fuzz_wire.live == 0) && (fuzz_wire.flight == 0));
 }
 
@@ -199,7 +181,6 @@ static ucs_status_t fuzz_make_wire(void *arg,
         .destroy     = fuzz_destroy
     };
 
-    (void)arg;
     memset(&fuzz_wire, 0, sizeof(fuzz_wire));
     fuzz_wire.super.ops         = &ops;
     fuzz_wire.super.handlers    = *handlers;
@@ -212,8 +193,6 @@ static ucs_status_t fuzz_make_wire(void *arg,
 
 static void fuzz_done(void *arg, ucs_status_t status)
 {
-    (void)arg;
-    (void)status;
     ++fuzz_ended;
 }
 

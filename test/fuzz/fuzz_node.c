@@ -26,8 +26,6 @@ static uint64_t fuzz_node_now(void)
 
 static uint64_t fuzz_node_release(void *arg, uint64_t length)
 {
-    (void)arg;
-    (void)length;
     return 0;
 }
 

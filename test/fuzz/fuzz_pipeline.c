@@ -20,13 +20,10 @@ static void fuzz_ignore_am(void *arg, unsigned peer, const void *header,
                            size_t header_length, const void *payload,
                            size_t length)
 {
-    (void)arg, (void)peer, (void)header, (void)header_length, (void)payload;
-    (void)length;
 }
 
 static void fuzz_ignore_failed(void *arg, unsigned peer, ucs_status_t status)
 {
-    (void)arg, (void)peer, (void)status;
 }
 
 #define FUZZ_LENGTH 20000

@@ -47,7 +47,7 @@ static int run_part(const char *name, life_options_t *options)
     return 2;
 }
 
-int main(int argc UCS_V_UNUSED, char **argv)
+int main(int argc, char **argv)
 {
     life_options_t options       = {0};
     const char *what = "", *inside = NULL;

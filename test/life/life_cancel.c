@@ -50,7 +50,6 @@ static void *life_cancel_user(void *arg)
 {
     unsigned i;
 
-    (void)arg;
     for (i = 0;; ++i) {
         life_use(life_victims.md,
                  life_victims.buffers[i % LIFE_CANCEL_BUFFERS], LIFE_LENGTH);

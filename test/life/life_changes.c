@@ -41,7 +41,6 @@ typedef struct life_change {
 
 static int life_changes_undumpable(uct_md_h md)
 {
-    (void)md;
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
@@ -56,7 +55,6 @@ static int life_changes_filter(uct_md_h md)
     struct sock_fprog program = {.filter = code};
     unsigned i;
 
-    (void)md;
     code[program.len++] = (struct sock_filter)BPF_STMT(
             BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
@@ -74,7 +72,6 @@ static int life_changes_filter(uct_md_h md)
 
 static int life_changes_mounts(uct_md_h md)
 {
-    (void)md;
     return unshare(CLONE_NEWNS);
 }
 
@@ -83,13 +80,11 @@ static int life_changes_root(uct_md_h md)
 {
     static const char folder[] = "/proc/self/fdinfo";
 
-    (void)md;
     return ((chroot(folder) == 0) && (chdir("/") == 0)) ? 0 : -1;
 }
 
 static int life_changes_user(uct_md_h md)
 {
-    (void)md;
     return setresuid(LIFE_CHANGES_NOBODY, LIFE_CHANGES_NOBODY,
                      LIFE_CHANGES_NOBODY);
 }
@@ -125,7 +120,6 @@ static int life_changes_clone3(uct_md_h md)
 /* The other threads keep a table that nobody closes */
 static int life_changes_files(uct_md_h md)
 {
-    (void)md;
     return unshare(CLONE_FILES);
 }
 
@@ -134,7 +128,6 @@ static int life_changes_child(uct_md_h md)
 {
     long pid = syscall(SYS_fork);
 
-    (void)md;
     if (pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
         pause();

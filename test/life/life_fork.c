@@ -81,8 +81,6 @@ static pid_t life_fork_vfork(life_parent_t *parent, unsigned long step)
 {
     pid_t pid = vfork();
 
-    (void)parent;
-    (void)step;
     if (pid == 0) {
         execl("/bin/true", "true", (char*)NULL);
         _exit(127);
@@ -96,8 +94,6 @@ static pid_t life_fork_spawn(life_parent_t *parent, unsigned long step)
     char *argv[]       = {name, NULL};
     pid_t pid          = -1;
 
-    (void)parent;
-    (void)step;
     return (posix_spawn(&pid, "/bin/true", NULL, NULL, argv, environ) == 0) ?
            pid : -1;
 }
@@ -110,7 +106,6 @@ static pid_t life_fork_clone(life_parent_t *parent, unsigned long step)
     pid_t pid = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0);
     int i;
 
-    (void)step;
     if (pid != 0) {
         return pid;
     }

@@ -40,7 +40,6 @@ static char life_stub[4096];
 
 static void *life_exit_thread(void *arg)
 {
-    (void)arg;
     exit(0);
 }
 
@@ -257,7 +256,6 @@ static void life_inside_use(void)
 
 static void *life_inside_worker(void *arg)
 {
-    (void)arg;
     while (!life_proc_is_left()) {
         sched_yield();
     }

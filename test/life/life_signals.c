@@ -66,7 +66,6 @@ static void life_signal_handler(int number)
     unsigned slot = ucs_load_relaxed(&life_storm.handled) % LIFE_SLOTS;
     void *heap;
 
-    (void)number;
     if (syscall(SYS_gettid) != life_storm.main_id) {
         ucs_add_relaxed(&life_storm.stolen, 1);
         return;

@@ -79,7 +79,6 @@ static void peer_failed(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
     side_t *side = arg;
 
-    (void)ep;
     printf("peer: %s: the endpoint failed: %s\n", side_name,
            ucs_status_string(status));
     side->failed = 1;

@@ -101,7 +101,7 @@ static int oracle_kernel_takes_files(void)
            ((major > 6) || ((major == 6) && (minor >= 5)));
 }
 
-int main(int argc UCS_V_UNUSED, char **argv)
+int main(int argc, char **argv)
 {
     oracle_options_t options = {
         .seconds = 10,

@@ -96,7 +96,6 @@ static void oracle_replace(oracle_worker_t *worker, oracle_slot_t *slot)
 
 static void oracle_protect(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    (void)worker;
     mprotect(slot->address, slot->length, PROT_NONE);
     mprotect(slot->address, slot->length, ORACLE_PROT);
 }
@@ -136,7 +135,6 @@ static void oracle_shmat_remap(oracle_worker_t *worker, oracle_slot_t *slot)
     int id = oracle_shm_create(slot->length);
     void *address;
 
-    (void)worker;
     address = shmat(id, slot->address, SHM_REMAP);
     shmctl(id, IPC_RMID, NULL);
     if (address == (void*)-1) {
@@ -182,7 +180,6 @@ static void oracle_vfork_munmap(oracle_worker_t *worker, oracle_slot_t *slot)
 
 static void oracle_raw_munmap(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    (void)worker;
     syscall(SYS_munmap, slot->address, slot->length);
     if (syscall(SYS_mmap, slot->address, slot->length, ORACLE_PROT,
                 ORACLE_ANON_FLAGS | MAP_FIXED_NOREPLACE, -1, 0L) < 0) {
@@ -260,7 +257,6 @@ static void oracle_mremap_onto(oracle_worker_t *worker, oracle_slot_t *slot)
 {
     void *other;
 
-    (void)worker;
     other = mmap(NULL, slot->length, ORACLE_PROT, ORACLE_ANON_FLAGS, -1, 0);
     if ((other == MAP_FAILED) ||
         (syscall(SYS_mremap, other, slot->length, slot->length,
@@ -276,7 +272,6 @@ static void oracle_mremap_dontunmap(oracle_worker_t *worker,
 {
     long other;
 
-    (void)worker;
     other = syscall(SYS_mremap, slot->address, slot->length, slot->length,
                     MREMAP_MAYMOVE | MREMAP_DONTUNMAP, 0L);
     if (other > 0) {
@@ -298,7 +293,6 @@ static void oracle_punch_hole(oracle_worker_t *worker, oracle_slot_t *slot)
 
 static void oracle_truncate(oracle_worker_t *worker, oracle_slot_t *slot)
 {
-    (void)worker;
     if ((ftruncate(slot->fd, 0) != 0) ||
         (ftruncate(slot->fd, slot->length) != 0)) {
         oracle_die("ftruncate");

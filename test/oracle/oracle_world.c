@@ -21,12 +21,10 @@
 
 static void oracle_md_close(uct_md_h md)
 {
-    (void)md;
 }
 
 static ucs_status_t oracle_md_query(uct_md_h md, uct_md_attr_t *attr)
 {
-    (void)md;
     memset(attr, 0, sizeof(*attr));
     attr->cap.flags         = UCT_MD_FLAG_REG;
     attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);
@@ -37,9 +35,6 @@ static ucs_status_t oracle_md_mem_reg(uct_md_h md, void *address,
                                       size_t length, unsigned flags,
                                       uct_mem_h *memh_p)
 {
-    (void)length;
-    (void)flags;
-    (void)address;
     *memh_p = md;
     return UCS_OK;
 }
@@ -47,8 +42,6 @@ static ucs_status_t oracle_md_mem_reg(uct_md_h md, void *address,
 static ucs_status_t
 oracle_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
-    (void)md;
-    (void)params;
     return UCS_OK;
 }
 

@@ -182,7 +182,7 @@ static void sim_catch(void)
     sigaction(SIGPROF, &action, NULL);
 }
 
-int main(int argc UCS_V_UNUSED, char **argv)
+int main(int argc, char **argv)
 {
     char options[64] = "";
 

@@ -78,7 +78,6 @@ void sim_helper_main(void *arg)
     sim_drain_t drain = {0};
     uint64_t next;
 
-    (void)arg;
     while (sim_world.is_starved && (sim_world.running > 0)) {
         sim_sleep_until(UCS_REGCACHE_TIME_NEVER);
     }

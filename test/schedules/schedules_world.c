@@ -168,7 +168,6 @@ static ucs_status_t sim_mem_reg(void *arg, void *address, size_t length,
     ucs_regcache_memh_t memh = NULL;
     ucs_status_t status;
 
-    (void)arg;
     sim_trace("mem_reg", (uintptr_t)address, length);
     status = sim_lower_fault();
     if (status == UCS_OK) {
@@ -189,7 +188,6 @@ static void sim_complete(void *arg, ucs_regcache_comp_t opaque)
     sim_comp_t *comp = (sim_comp_t*)opaque;
     sim_slot_t *slot = sim_slot(comp->memh);
 
-    (void)arg;
     sim_trace("invalidated", (uintptr_t)comp->memh, comp->serial);
     if (comp->is_done) {
         sim_violation("an invalidation completes twice");
@@ -206,7 +204,6 @@ static ucs_status_t sim_mem_dereg(void *arg, ucs_regcache_memh_t memh,
     sim_slot_t *slot = sim_slot(memh);
     ucs_status_t status;
 
-    (void)arg;
     sim_trace("mem_dereg", (uintptr_t)memh, (slot == NULL) ? 0 : slot->serial);
     if ((slot == NULL) || !slot->is_live) {
         sim_violation("deregistered twice: %p", memh);
@@ -235,7 +232,6 @@ static ucs_status_t sim_mem_dereg(void *arg, ucs_regcache_memh_t memh,
 
 static uint64_t sim_env_now(void *arg)
 {
-    (void)arg;
     sim_advance(10);
     sim_point();
     return sim_now();
@@ -243,7 +239,6 @@ static uint64_t sim_env_now(void *arg)
 
 static void sim_env_wake(void *arg)
 {
-    (void)arg;
     sim_point();
     sim_world.is_notified = 1;
     if (sim_world.helper >= 0) {
@@ -254,7 +249,6 @@ static void sim_env_wake(void *arg)
 static void sim_env_wait(void *arg, uint32_t *word, uint32_t value,
                          uint64_t ns)
 {
-    (void)arg;
     if ((ns != UINT64_MAX) && (sim_rng_below(&sim_world.rng, 4) == 0)) {
         sim_trace("waits in vain", ns, 0);
         sim_advance(ns);
@@ -267,7 +261,6 @@ static void sim_env_wait(void *arg, uint32_t *word, uint32_t value,
 
 static void sim_env_wake_waiters(void *arg, uint32_t *word)
 {
-    (void)arg;
     sim_point();
     sim_wake_waiters(word);
 }
@@ -278,7 +271,6 @@ static void sim_env_wake_waiters(void *arg, uint32_t *word)
 static int sim_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
                            uintptr_t *end_p)
 {
-    (void)arg;
     sim_point();
     if ((*start_p < SIM_BASE) ||
         (*end_p > SIM_BASE + SIM_PAGES * SIM_PAGE)) {

@@ -18,7 +18,6 @@
 static int mpi_layer_comm_forget(MPI_Comm comm, int keyval, void *value,
                                  void *extra)
 {
-    (void)comm, (void)keyval, (void)extra;
     mpi_layer_comm_put(value);
     return MPI_SUCCESS;
 }

@@ -55,7 +55,6 @@ static inline void replay_fiber_entered(replay_fiber_t *fiber)
     __sanitizer_finish_switch_fiber(fiber->fake_inside, &fiber->outer_stack,
                                     &fiber->outer_size);
 #else
-    (void)fiber;
 #endif
 }
 

@@ -95,7 +95,7 @@ static uint64_t replay_process_bytes(const replay_process_t *process,
 }
 
 static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
-                                       unsigned flags UCS_V_UNUSED,
+                                       unsigned flags,
                                        ucs_regcache_memh_t *memh_p)
 {
     replay_process_t *process = arg;
@@ -114,7 +114,7 @@ static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
 }
 
 static ucs_status_t replay_process_dereg(void *arg, ucs_regcache_memh_t handle,
-                                         ucs_regcache_comp_t comp UCS_V_UNUSED)
+                                         ucs_regcache_comp_t comp)
 {
     replay_process_t *process = arg;
     replay_memh_t *memh       = (replay_memh_t*)handle;
@@ -160,7 +160,7 @@ static void replay_process_block(replay_process_t *process)
 }
 
 static void replay_process_sleep(void *arg, uint32_t *word, uint32_t value,
-                                 uint64_t ns UCS_V_UNUSED)
+                                 uint64_t ns)
 {
     replay_process_t *process = arg;
 
@@ -181,8 +181,7 @@ static void replay_process_listen(void *arg, int listens)
     ucs_operation_listen(&process->wants, listens);
 }
 
-static void replay_process_wake_waiters(void *arg UCS_V_UNUSED,
-                                        uint32_t *word UCS_V_UNUSED)
+static void replay_process_wake_waiters(void *arg, uint32_t *word)
 {
 }
 

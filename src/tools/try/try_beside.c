@@ -40,7 +40,7 @@ static struct {
 } tool_try_sleeper;
 
 
-static void *tool_try_help(void *arg UCS_V_UNUSED)
+static void *tool_try_help(void *arg)
 {
     uint64_t now;
 
@@ -55,7 +55,7 @@ static void *tool_try_help(void *arg UCS_V_UNUSED)
     return NULL;
 }
 
-static void *tool_try_sleep(void *arg UCS_V_UNUSED)
+static void *tool_try_sleep(void *arg)
 {
     const struct timespec nap      = {.tv_nsec = TOOL_TRY_SLEEP_NS};
     const struct sched_param param = {};

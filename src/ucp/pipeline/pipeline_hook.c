@@ -11,7 +11,6 @@
 static void ucp_pipeline_hook_event(ucm_event_type_t type, ucm_event_t *event,
                                     void *arg)
 {
-    (void)type;
     ucp_pipeline_unmapped(arg, event->vm_unmapped.address,
                           event->vm_unmapped.size);
 }

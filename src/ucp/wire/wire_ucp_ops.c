@@ -255,7 +255,6 @@ static ucs_status_t ucp_wire_ucp_key_unpack(ucp_wire_t *wire, unsigned peer,
 
 static void ucp_wire_ucp_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 {
-    (void)wire;
     ucp_rkey_destroy((ucp_rkey_h)key);
 }
 

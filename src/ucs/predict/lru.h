@@ -75,7 +75,6 @@ static inline void *ucs_predict_lru_at(const ucs_predict_lru_t *lru,
 static inline uint32_t ucs_predict_lru_index(const ucs_predict_lru_t *lru,
                                              const void *entry)
 {
-    (void)lru;
     return ((const ucs_predict_lru_node_t*)entry)->index;
 }
 

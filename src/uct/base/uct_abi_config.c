@@ -34,8 +34,6 @@ static int uct_abi_config_is_listed;
 
 static void uct_abi_config_no_doc(void *strb, const void *arg)
 {
-    (void)strb;
-    (void)arg;
 }
 
 static void uct_abi_config_put(uintptr_t **word_p, uintptr_t value)

@@ -30,7 +30,6 @@ static void uct_leader_leave(void *arg)
 {
     uct_leader_func_t func;
 
-    (void)arg;
     /* [L-LEFT] Either this swap comes after the add in uct_leader_on_leave(),
      * and then the function is seen below, or before it, and then that function
      * sees that this thread has left. */

@@ -40,7 +40,6 @@ ucs_regcache_overlap_init(ucs_regcache_h cache,
 {
     ucs_regcache_overlap_t *overlap;
 
-    (void)cache;
     overlap = ucs_own_alloc(sizeof(*overlap) +
                                 params->max_contexts *
                                         sizeof(overlap->list[0]));
@@ -97,7 +96,6 @@ static void ucs_regcache_overlap_unpinned(ucs_regcache_h cache,
 /* What passed a ceiling because all else was in use */
 static void ucs_regcache_overlap_plan(ucs_regcache_h cache, uint64_t now)
 {
-    (void)now;
     if ((cache->config.max_pinned != SIZE_MAX) ||
         (cache->config.max_regions != ULONG_MAX)) {
         ucs_regcache_trim(cache);

@@ -24,7 +24,6 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
     ucs_predict_params_t predict;
     ucs_status_t status;
 
-    (void)cache;
     ucs_predict_params_init(&predict);
     predict.max_entries = params->max_contexts;
     status              = ucs_predict_table_create(&predict, &table);
@@ -108,7 +107,7 @@ static uint64_t ucs_regcache_paper_until(ucs_regcache_h cache,
 
 static void ucs_regcache_paper_expired(ucs_regcache_h cache,
                                        ucs_regcache_rq_item_t *item,
-                                       uint64_t now UCS_V_UNUSED)
+                                       uint64_t now)
 {
     ucs_predict_table_unused(cache->plan.state, item->ref);
     ucs_regcache_plan_cancel(cache, item);

@@ -95,9 +95,6 @@ static ucs_log_func_rc_t ucs_helper_log_filter(
         ucs_log_level_t level, const ucs_log_component_config_t *comp_conf,
         const char *message, va_list ap)
 {
-    (void)file;
-    (void)line;
-    (void)function;
     if (ucs_helper_log_is_hushed) {
         return UCS_LOG_FUNC_RC_STOP;
     }

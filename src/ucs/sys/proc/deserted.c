@@ -75,7 +75,6 @@ static void *ucs_deserted_main(void *arg)
 {
     const struct timespec pause = {.tv_nsec = UCS_DESERTED_LOOK_NS};
 
-    (void)arg;
     pthread_setname_np(pthread_self(), UCS_DESERTED_THREAD_NAME);
     ucs_spawn_enter();
     while (!ucs_deserted_is_so()) {

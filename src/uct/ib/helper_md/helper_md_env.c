@@ -73,7 +73,6 @@ static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
 {
     uct_completion_t *comp = (uct_completion_t*)opaque;
 
-    (void)arg;
     if (--comp->count == 0) {
         comp->func(comp);
     }
@@ -81,7 +80,6 @@ static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
 
 static uint64_t uct_helper_env_now(void *arg)
 {
-    (void)arg;
     return ucs_clock_now();
 }
 
@@ -95,19 +93,16 @@ static void uct_helper_env_wake(void *arg)
 static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
                                 uint64_t ns)
 {
-    (void)arg;
     ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value, ns);
 }
 
 static void uct_helper_env_listen(void *arg, int listens)
 {
-    (void)arg;
     uct_helper_hear_listen(listens);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
 {
-    (void)arg;
     ucs_futex_wake_all((_Atomic(uint32_t)*)word, UCS_FUTEX_PRIVATE);
 }
 

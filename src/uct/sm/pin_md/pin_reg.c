@@ -266,12 +266,6 @@ static ucs_status_t
 uct_pin_md_mkey_pack(uct_md_h md, uct_mem_h memh, void *address, size_t length,
                      const void *params, void *buffer)
 {
-    (void)md;
-    (void)memh;
-    (void)address;
-    (void)length;
-    (void)params;
-    (void)buffer;
     return UCS_OK;
 }
 
@@ -279,9 +273,6 @@ static ucs_status_t
 uct_pin_md_rkey_unpack(uct_component_h component, const void *buffer,
                        const void *params, uct_rkey_t *rkey_p, void **handle_p)
 {
-    (void)component;
-    (void)buffer;
-    (void)params;
     *rkey_p   = 0;
     *handle_p = NULL;
     return UCS_OK;
@@ -291,8 +282,6 @@ static ucs_status_t
 uct_pin_md_rkey_compare(uct_component_h component, uct_rkey_t rkey1,
                         uct_rkey_t rkey2, const void *params, int *result_p)
 {
-    (void)component;
-    (void)params;
     *result_p = (rkey1 > rkey2) - (rkey1 < rkey2);
     return UCS_OK;
 }

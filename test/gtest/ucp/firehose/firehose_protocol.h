@@ -178,7 +178,6 @@ protected:
 
     static void on_failure(void *arg, unsigned peer, ucs_status_t status)
     {
-        (void)arg, (void)peer, (void)status;
     }
 
     static void on_message(void *arg, unsigned peer, const void *header,
@@ -189,7 +188,6 @@ protected:
         ucp_firehose_message_t message;
         heard one;
 
-        (void)peer;
         ASSERT_EQ(UCS_OK, ucp_firehose_message_open(&message, header,
                                                     header_length, payload,
                                                     length));

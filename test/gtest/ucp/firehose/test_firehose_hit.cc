@@ -175,8 +175,6 @@ protected:
     static ucs_status_t
     pin(void *arg, uint64_t address, size_t length, void **pin_p)
     {
-        (void)address;
-        (void)length;
         ++static_cast<test_firehose_touch *>(arg)->pinned;
         *pin_p = arg;
         return UCS_OK;

@@ -27,7 +27,6 @@ public:
             m_disabler.reset(new __lsan::ScopedDisabler);
         }
 #else
-        (void)is_allowed;
 #endif
     }
 

@@ -88,7 +88,6 @@ static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
 static int
 uct_helper_read_size(const char *text, void *value_p, const void *words)
 {
-    (void)words;
     return uct_helper_value_size(text, value_p);
 }
 
@@ -113,7 +112,6 @@ uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
 {
     unsigned long count;
 
-    (void)words;
     if (!uct_helper_value_count(text, &count) || (count == 0)) {
         return 0;
     }
@@ -125,7 +123,6 @@ uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
 static int
 uct_helper_read_share(const char *text, void *value_p, const void *words)
 {
-    (void)words;
     return uct_helper_value_share(text, value_p);
 }
 
@@ -134,7 +131,6 @@ uct_helper_read_region(const char *text, void *value_p, const void *words)
 {
     size_t bytes;
 
-    (void)words;
     if (!uct_helper_value_size(text, &bytes) ||
         (bytes > UCS_REGCACHE_REGION_BYTES_MAX)) {
         return 0;
@@ -147,14 +143,12 @@ uct_helper_read_region(const char *text, void *value_p, const void *words)
 static int
 uct_helper_read_report(const char *text, void *value_p, const void *words)
 {
-    (void)words;
     return uct_helper_value_report(text, value_p);
 }
 
 static int
 uct_helper_read_trace(const char *text, void *value_p, const void *words)
 {
-    (void)words;
     if (strlen(text) >= PATH_MAX) {
         return 0;
     }
@@ -201,7 +195,6 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
 {
     uct_helper_config_t *config = UCT_HELPER_CONFIG_OF(value_p, pin_base_ns);
 
-    (void)words;
     return uct_helper_value_cost(text, &config->pin_base_ns,
                                  &config->pin_per_page_ns);
 }
@@ -209,7 +202,6 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
 static int
 uct_helper_read_told(const char *text, void *value_p, const void *words)
 {
-    (void)words;
     return uct_helper_value_told(text, value_p);
 }
 

@@ -72,7 +72,6 @@ static void uct_helper_device_event(ucm_event_type_t type, ucm_event_t *event,
     uct_helper_device_h device;
     unsigned i;
 
-    (void)arg;
     for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
         device = ucs_listeners_enter(&uct_helper_devices, i);
         if (device != NULL) {

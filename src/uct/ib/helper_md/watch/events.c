@@ -187,7 +187,6 @@ static void uct_helper_events_callback(ucm_event_type_t type,
     uintptr_t address = (uintptr_t)event->vm_unmapped.address;
     size_t length     = event->vm_unmapped.size;
 
-    (void)arg;
     if (type == UCM_EVENT_VM_MAPPED) {
         (void)uct_helper_events_mapped(address, length);
         return;

@@ -196,7 +196,6 @@ static void *uct_helper_probe_thread(void *arg)
 {
     const char *reason = NULL;
 
-    (void)arg;
     uct_helper_probe_all(&reason);
     return (void*)reason;
 }
