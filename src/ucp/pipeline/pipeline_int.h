@@ -237,6 +237,7 @@ ucp_pipeline_reg_t *ucp_pipeline_reg_find(ucx_pipeline_request_h req,
 void ucp_pipeline_reg_share(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 size_t ucp_pipeline_reg_pack(ucx_pipeline_h self, ucp_pipeline_reg_t *reg,
                              const void **key_p);
+void ucp_pipeline_reg_revoke(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg);
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);

@@ -40,7 +40,6 @@ static void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
     ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
     req->pipeline->stats.read += req->total;
     ucp_pipeline_tune_read(req);
-    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_complete(req, UCS_OK);
 }
 

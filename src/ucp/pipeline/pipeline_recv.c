@@ -264,6 +264,5 @@ void ucp_pipeline_recv_abort(ucx_pipeline_request_h req, ucs_status_t status)
         req->status = status; /* until it ends, the buffer is written to */
         return;
     }
-    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_complete(req, status);
 }

@@ -331,6 +331,15 @@ size_t ucp_pipeline_reg_pack(ucx_pipeline_h self, ucp_pipeline_reg_t *reg,
              UCS_OK) && (length <= room)) ? length : 0;
 }
 
+/* A peer has its key, and what the peer does with it is not known any more: no
+ * other message uses it, and it ends with its last use */
+void ucp_pipeline_reg_revoke(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
+{
+    ucs_lock(&self->cache.lock);
+    reg->stale = 1;
+    ucs_unlock(&self->cache.lock);
+}
+
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
     ucp_pipeline_cache_t *cache = &self->cache;

@@ -119,9 +119,31 @@ void ucp_pipeline_request_release(ucx_pipeline_request_h req)
     }
 }
 
+/* Its peer may live on, or what it wrote may still be under way */
+static void ucp_pipeline_request_revoke(ucx_pipeline_request_h req)
+{
+    ucp_pipeline_offer_t *offer;
+    ucp_pipeline_piece_t *piece;
+
+    ucs_list_for_each(piece, &req->pieces, list) {
+        if (piece->reg != NULL) {
+            ucp_pipeline_reg_revoke(req->pipeline, piece->reg);
+        }
+    }
+    ucs_list_for_each(offer, &req->offers, list) {
+        if (offer->reg != NULL) {
+            ucp_pipeline_reg_revoke(req->pipeline, offer->reg);
+        }
+    }
+}
+
 void ucp_pipeline_request_complete(ucx_pipeline_request_h req,
                                    ucs_status_t status)
 {
+    if (status != UCS_OK) {
+        ucp_pipeline_request_revoke(req);
+    }
+    ucp_pipeline_pieces_delete(req);
     ucp_pipeline_request_release(req);
     ucp_pipeline_request_unlink(req);
     req->posted   = 0;

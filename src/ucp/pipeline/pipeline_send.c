@@ -25,7 +25,6 @@ void ucp_pipeline_send_check(ucx_pipeline_request_h req)
         return;
     }
     if (req->status != UCS_OK) {
-        ucp_pipeline_pieces_delete(req);
         if (req->acked && (self->failed[req->peer] == UCS_OK)) {
             header.type = UCP_PIPELINE_ABORT;
             ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);

@@ -359,6 +359,38 @@ TEST_F(test_pipeline, what_a_lost_peer_leaves_is_not_pinned)
     EXPECT_GT(m_lost, 50u);
 }
 
+TEST_F(test_pipeline, what_a_lost_peer_wrote_is_in_no_later_message)
+{
+    /* What it put on its way arrives after this node was told of its death, and
+     * after the receive that it was for: the buffer is another message's then */
+    PIPELINE_TEST_NEEDS_UCM();
+    unsigned lost      = 0;
+    ucs_status_t ended = UCS_INPROGRESS;
+    for (unsigned steps = 1; ended != UCS_OK; ++steps) {
+        start(UCX_PIPELINE_MODE_CACHE);
+        target.assign(target.size(), 't');
+        auto in       = recv(target, 1);
+        world->mortal = 0;
+        {
+            pipeline_leak_is_allowed of_the_dead(true);
+            send(source, 1);
+        }
+        for (unsigned i = 0; (i < steps) && world->step(); ++i) {
+        }
+        world->kill(0);
+        while (!ucx_pipeline_test(in, NULL) && world->step()) {
+        }
+        ended = end(in);
+        target.assign(target.size(), 'x');
+        world->run();
+        ASSERT_EQ(std::string::npos,
+                  std::string(target.begin(), target.end()).find('s'))
+                << steps << " steps";
+        lost += ended != UCS_OK;
+    }
+    EXPECT_GT(lost, 20u);
+}
+
 TEST(test_pipeline_options, what_is_not_allowed_is_refused)
 {
     ucx_pipeline_options_t options;
