@@ -200,8 +200,9 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     return next;
 }
 
-/* Of several domains those that something was used with: what is posted is no use of
- * each device. Of an only one the first use may be foretold. */
+/* Of several domains those that something was used with: the others register nothing, and
+ * idle steps of theirs would take time in each wait. Of an only one the first use may be
+ * foretold. */
 static int uct_helper_hear_is_used(const uct_helper_hear_domains_t *domains,
                                    const uct_helper_md_t *md)
 {

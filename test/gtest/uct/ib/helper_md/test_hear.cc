@@ -159,6 +159,7 @@ TEST_F(test_idle, what_is_posted_is_registered_where_something_was_used)
     m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
     attach(lower);
     attach(other);
+    EXPECT_EQ(UCS_IDLE_NOT_TAKEN, uct_helper_idle_step(0));
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     unsigned count = lower.reg_count();
     say(UCS_OPERATION_RECEIVE, posted, 1);
