@@ -331,11 +331,22 @@ static void run_exec_fails(uct_md_h md)
 
 static uct_md_h fork_md;
 
-/* As one that stops its workers for the fork, of which each may be about to communicate */
+static void *fork_open_and_close(void *arg)
+{
+    uct_md_close(attack_open());
+    return NULL;
+}
+
+/* As one that stops its workers for the fork, of which each may be about to communicate, to
+ * begin, or to end */
 static void fork_handler(void)
 {
+    pthread_t worker;
+
     if (fork_md != NULL) {
         attack_use_in_a_thread(fork_md);
+        pthread_create(&worker, NULL, fork_open_and_close, NULL);
+        pthread_join(worker, NULL);
     }
 }
 

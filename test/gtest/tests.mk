@@ -7,7 +7,7 @@ gtest_tests = \
 	ucs/sys/address_space.h \
 	ucs/sys/test_clock.cc \
 	ucs/sys/test_dead.cc \
-	ucs/sys/test_fork_mutex.cc \
+	ucs/sys/test_exit_mutex.cc \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_listeners.cc \
 	ucs/sys/test_lock.cc \

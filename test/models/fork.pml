@@ -1,14 +1,14 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * fork: session.c's handlers and process.c's number, with a helper that steps,
- * a thread that uses and unmaps memory, and a thread that closes the domain.
- * Of the child of fork() and of a raw child, which runs no handlers.
+ * fork: session.c's handlers, thread.c's count of steps and process.c's number, with a
+ * helper that steps, a thread that uses and unmaps memory, and a thread that closes the
+ * domain. Of the child of fork() and of a raw child, which runs no handlers.
  *
- * Parent: locks in their order are session_lock, life_lock, step_lock,
- * index_lock. A handler of somebody else may unmap memory between our two, in
- * the thread that forks: the event strikes at once, for the index lock is not
- * held there.
+ * Parent: a fork waits for the step that is under way, and no step begins until it is
+ * over. It holds no lock: a handler of somebody else, between our two, unmaps memory in
+ * the thread that forks, which strikes at once, or waits for the thread that closes the
+ * domain.
  *
  * Child: what it has of its parent's locks is what they were at the moment of
  * the fork, and nobody opens them. Two of its threads unmap memory, register,
@@ -33,6 +33,8 @@
 
 byte session_lock, life_lock, step_lock, index_lock;
 bit  lower;             /* the helper is with the domain below */
+byte steps;             /* under way */
+byte forks;
 byte owed;              /* unmaps of the forking thread */
 byte struck;
 bit  stop, joined, closed;
@@ -64,26 +66,58 @@ inline event_of_forker()
     struck++
 }
 
+/* ucs_thread_begin_step(): one word holds both, so that this is one action */
+inline begin_step()
+{
+    atomic {
+#ifdef MUTANT_STEP_IN_A_FORK
+        steps++; may = 1
+#else
+        if
+        :: forks == 0 -> steps++; may = 1
+        :: else -> may = 0
+        fi
+#endif
+    }
+}
+
 /* Between its steps it sleeps; here it runs out of timers at last, as a mutex
  * owes nothing to those who wait while others come and go */
 proctype helper()
 {
-    byte steps = STEPS;
+    byte left = STEPS;
+    bit may;
 
     do
     :: stop -> break
-    :: !stop && (steps > 0) ->
-        steps--;
-#ifndef MUTANT_STEP_WITHOUT_LOCK
+    :: !stop && (left > 0) ->
+        left--;
         lock(step_lock, HELPER);
+        begin_step();
+#ifdef MUTANT_FORK_AWAITED_WITH_LOCK
+        if
+        :: may
+        :: else -> forks == 0; begin_step()
+        fi;
 #endif
-        section(HELPER);
-        lower = 1;
-        lower = 0;
-        section(HELPER);
-#ifndef MUTANT_STEP_WITHOUT_LOCK
-        unlock(step_lock, HELPER)
+        if
+        :: may ->
+            section(HELPER);
+            lower = 1;
+            lower = 0;
+            section(HELPER);
+            steps--
+        :: else
+        fi;
+        unlock(step_lock, HELPER);
+        if
+        :: may
+#ifdef MUTANT_FORK_AWAITED_ONLY
+        :: else -> forks == 0
+#else
+        :: else -> (forks == 0) || stop
 #endif
+        fi
     od;
     joined = 1
 }
@@ -98,6 +132,8 @@ proctype user()
 /* uct_helper_md_close(), or the end of the program */
 proctype closer()
 {
+    lock(step_lock, CLOSER);      /* ucs_job_stop() */
+    unlock(step_lock, CLOSER);
     lock(life_lock, CLOSER);
     stop = 1;
     joined == 1;
@@ -232,31 +268,26 @@ inline copy()
 proctype forking()
 {
     byte id;
-    bit held;
 
     /* uct_helper_session_prepare() */
+    forks++;
+#ifndef MUTANT_PREPARE_WITHOUT_WAIT
+    steps == 0;
+#endif
+#ifdef MUTANT_PREPARE_HOLDS_SESSION
     lock(session_lock, FORKER);
-    held = !closed;               /* the domain is in the list */
-    if
-    :: held ->
-#ifdef MUTANT_LOCKS_REVERSED
-        lock(step_lock, FORKER);
-        lock(life_lock, FORKER)
-#else
-        lock(life_lock, FORKER);
-#ifndef MUTANT_PREPARE_WITHOUT_STEP_LOCK
-        lock(step_lock, FORKER)
 #endif
-#endif
-    :: else
-    fi;
 #ifdef MUTANT_PREPARE_HOLDS_ENGINE
     lock(index_lock, FORKER);
 #endif
     event_of_forker();
+    if
+    :: closed                     /* a handler waits for that thread */
+    :: skip
+    fi;
 
     d_step {
-        assert(!held || !lower);
+        assert(!lower);
         copy()
     }
 
@@ -265,15 +296,10 @@ proctype forking()
 #ifdef MUTANT_PREPARE_HOLDS_ENGINE
     unlock(index_lock, FORKER);
 #endif
-    if
-    :: held ->
-#ifndef MUTANT_PREPARE_WITHOUT_STEP_LOCK
-        unlock(step_lock, FORKER);
-#endif
-        unlock(life_lock, FORKER)
-    :: else
-    fi;
+#ifdef MUTANT_PREPARE_HOLDS_SESSION
     unlock(session_lock, FORKER);
+#endif
+    forks--;
     assert(struck == owed);       /* before fork() returns */
     finished++;
 

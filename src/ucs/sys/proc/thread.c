@@ -7,7 +7,8 @@
 #include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/sync/atomic.h>
-#include <ucs/sys/sync/fork_mutex.h>
+#include <ucs/sys/sync/exit_mutex.h>
+#include <ucs/sys/sync/futex.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 
@@ -23,6 +24,18 @@
 #define UCS_THREAD_END_WAIT_NS  5000000000ul
 #define UCS_THREAD_END_PAUSE_NS 100000
 
+/* Units of ucs_thread_steps */
+#define UCS_THREAD_STEP UINT32_C(1)
+#define UCS_THREAD_FORK (UINT32_C(1) << 16)
+
+/* A fork waits for steps that are under way for so many pauses, a second or a little
+ * more. A step takes milliseconds. */
+#define UCS_THREAD_HOLD_TRIES    10000
+#define UCS_THREAD_HOLD_PAUSE_NS 100000
+
+/* A thread that waits for a fork looks so often whether it is to stop */
+#define UCS_THREAD_FORK_NS UINT64_C(5000000)
+
 typedef enum ucs_thread_life {
     UCS_THREAD_NEW,
     UCS_THREAD_RUNNING,
@@ -36,9 +49,8 @@ struct ucs_job {
     ucs_step_func_t   step;
     void              *arg;
     _Atomic(int)      is_called;  /* woken since its last step */
-    /* Protects a step, and the following. Taken by the thread with no lock held, and by
-     * fork before the cache's locks */
-    ucs_fork_mutex_t  step_lock;
+    /* Protects a step, and the following. Taken with no lock held that a step needs */
+    pthread_mutex_t   step_lock;
     _Atomic(int)      is_started;
     _Atomic(uint64_t) due;        /* ns: the time of the next step */
 };
@@ -50,9 +62,8 @@ struct ucs_thread {
     _Atomic(ucs_job_h) jobs;  /* a list that grows at its head */
     /* A leaf: what is told the scout is the earliest of all jobs' times */
     pthread_mutex_t    time_lock;
-    /* Protects the following; under it only the locks of pthread_create(), and in
-     * fork() those of steps, are taken */
-    ucs_fork_mutex_t   life_lock;
+    /* Protects the following; under it only the locks of pthread_create() are taken */
+    ucs_exit_mutex_t   life_lock;
     ucs_thread_life_t  life;
     ucs_spawned_t      spawned;
     uint64_t           cpu_ns; /* written by the thread at its end */
@@ -63,6 +74,16 @@ static __thread int ucs_thread_self_is_helper;
 /* Of which this thread takes a step, or is about to; for its own signal handlers. The lock
  * does not tell: it knows its owner some instructions after that has it. */
 static __thread volatile ucs_job_h ucs_thread_stepped;
+
+/* Steps and forks that are under way in this process. No lock is held across a fork:
+ * the program's fork handlers may wait for a thread that opens or closes a domain. */
+static _Atomic(uint32_t) ucs_thread_steps;
+static _Atomic(int) ucs_thread_held_in_vain; /* the latest fork has waited so */
+
+/* Of this thread: its step is in ucs_thread_steps, and forks, one within the other if a
+ * signal handler interrupts the first */
+static __thread volatile int ucs_thread_is_counted;
+static __thread unsigned ucs_thread_forks;
 
 /* acquire [T-JOBS]: with the release in ucs_thread_get_job() */
 #define ucs_thread_for_each(_job, _thread) \
@@ -106,23 +127,67 @@ static int ucs_job_is_started(ucs_job_h job)
     return ucs_load_acquire(&job->is_started);
 }
 
+/* @return Nonzero if a step may be taken, to be ended; zero while the process forks. */
+static int ucs_thread_begin_step(void)
+{
+    /* acq_rel [T-STEPS]: one of the two sees the other, a fork that waits and a step */
+    if (ucs_add_acq_rel(&ucs_thread_steps, UCS_THREAD_STEP) >= UCS_THREAD_FORK) {
+        ucs_sub_acq_rel(&ucs_thread_steps, UCS_THREAD_STEP); /* [T-STEPS] */
+        return 0;
+    }
+    ucs_thread_is_counted = 1;
+    return 1;
+}
+
+static void ucs_thread_end_step(void)
+{
+    /* A child that a signal handler has forked inside of it has forgotten it */
+    if (ucs_thread_is_counted) {
+        ucs_thread_is_counted = 0;
+        /* release [T-STEPS]: the fork that waits sees what the step has done */
+        ucs_sub_acq_rel(&ucs_thread_steps, UCS_THREAD_STEP);
+    }
+}
+
+/* Take the job's lock for a step, after forks. @return Zero: the thread is to stop. */
+static int ucs_job_enter(ucs_job_h job)
+{
+    uint32_t steps;
+
+    pthread_mutex_lock(&job->step_lock);
+    while (!ucs_thread_begin_step()) {
+        pthread_mutex_unlock(&job->step_lock);
+        if (ucs_load_relaxed(&job->thread->stop)) {
+            return 0;
+        }
+        steps = ucs_load_relaxed(&ucs_thread_steps);
+        if (steps >= UCS_THREAD_FORK) {
+            ucs_futex_wait(&ucs_thread_steps, steps, UCS_THREAD_FORK_NS,
+                           UCS_FUTEX_PRIVATE);
+        }
+        pthread_mutex_lock(&job->step_lock);
+    }
+    return 1;
+}
+
 /* Take a step if one is due. Of what is not, a step of another thread is not waited
  * for. */
 static void ucs_job_turn(ucs_job_h job, int is_rung)
 {
     uint64_t now = ucs_clock_now();
 
-    if (!ucs_job_is_started(job) || !ucs_job_is_due(job, is_rung, now)) {
+    if (!ucs_job_is_started(job) || !ucs_job_is_due(job, is_rung, now) ||
+        !ucs_job_enter(job)) {
         return;
     }
-    pthread_mutex_lock(&job->step_lock.mutex);
     now = ucs_clock_now();
     if (ucs_job_is_started(job) && ucs_job_is_due(job, is_rung, now)) {
         /* acquire [R-CALL]: with the release in ucs_job_wake() */
         (void)ucs_swap_acq_rel(&job->is_called, 0);
         ucs_store_relaxed(&job->due, job->step(job->arg, now));
     }
-    pthread_mutex_unlock(&job->step_lock.mutex);
+    ucs_thread_end_step();
+    pthread_mutex_unlock(&job->step_lock);
 }
 
 /* All jobs, and then the time of the next turn */
@@ -208,21 +273,27 @@ static void ucs_job_advance(ucs_job_h job, uint64_t next)
 
 int ucs_job_try_step(ucs_job_h job, ucs_step_func_t step, void *arg)
 {
+    int is_taken = 0;
+
     ucs_thread_stepped = job;
-    if (pthread_mutex_trylock(&job->step_lock.mutex) != 0) {
-        ucs_thread_stepped = NULL;
-        return 0;
+    if (pthread_mutex_trylock(&job->step_lock) == 0) {
+        is_taken = ucs_thread_begin_step();
+        if (is_taken) {
+            ucs_job_serve(job);
+            ucs_job_advance(job, step(arg, ucs_clock_now()));
+            ucs_thread_end_step();
+        }
+        pthread_mutex_unlock(&job->step_lock);
     }
-    ucs_job_serve(job);
-    ucs_job_advance(job, step(arg, ucs_clock_now()));
-    pthread_mutex_unlock(&job->step_lock.mutex);
     ucs_thread_stepped = NULL;
-    return 1;
+    return is_taken;
 }
 
-int ucs_thread_is_stepping(void)
+void ucs_job_run(ucs_job_h job)
 {
-    return ucs_thread_stepped != NULL;
+    pthread_mutex_lock(&job->step_lock);
+    (void)job->step(job->arg, ucs_clock_now());
+    pthread_mutex_unlock(&job->step_lock);
 }
 
 ucs_status_t ucs_thread_create(int is_idle, ucs_thread_h *thread_p)
@@ -242,7 +313,7 @@ ucs_status_t ucs_thread_create(int is_idle, ucs_thread_h *thread_p)
     }
 
     pthread_mutex_init(&thread->time_lock, NULL);
-    ucs_fork_mutex_init(&thread->life_lock);
+    ucs_exit_mutex_init(&thread->life_lock);
     *thread_p = thread;
     return UCS_OK;
 }
@@ -256,7 +327,7 @@ void ucs_thread_destroy(ucs_thread_h thread)
     /* relaxed: nobody adds any more */
     for (job = ucs_load_relaxed(&thread->jobs); job != NULL; job = next) {
         next = job->next;
-        pthread_mutex_destroy(&job->step_lock.mutex);
+        pthread_mutex_destroy(&job->step_lock);
         free(job);
     }
     pthread_mutex_destroy(&thread->life_lock.mutex);
@@ -278,7 +349,7 @@ static ucs_job_h ucs_thread_get_job(ucs_thread_h thread)
     if (job != NULL) {
         job->thread = thread;
         job->next   = ucs_load_relaxed(&thread->jobs);
-        ucs_fork_mutex_init(&job->step_lock);
+        pthread_mutex_init(&job->step_lock, NULL);
         /* release [T-JOBS]: with the acquire in ucs_thread_for_each() */
         ucs_store_release(&thread->jobs, job);
     }
@@ -305,9 +376,9 @@ ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg
 
 void ucs_job_stop(ucs_job_h job)
 {
-    pthread_mutex_lock(&job->step_lock.mutex);
+    pthread_mutex_lock(&job->step_lock);
     ucs_store_relaxed(&job->is_started, 0);
-    pthread_mutex_unlock(&job->step_lock.mutex);
+    pthread_mutex_unlock(&job->step_lock);
 }
 
 void ucs_job_remove(ucs_job_h job)
@@ -323,11 +394,7 @@ static ucs_status_t ucs_thread_start(ucs_thread_h thread)
     ucs_status_t status = UCS_OK;
     int ret;
 
-    /* A fork holds it, and a handler of the program's may wait for the caller until
-     * then */
-    if (pthread_mutex_trylock(&thread->life_lock.mutex) != 0) {
-        return UCS_INPROGRESS;
-    }
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if (thread->life == UCS_THREAD_RUNNING) {
         goto out;
     }
@@ -377,9 +444,7 @@ ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
 
-    if (pthread_mutex_trylock(&thread->life_lock.mutex) != 0) {
-        return UCS_ERR_BUSY; /* as above */
-    }
+    pthread_mutex_lock(&thread->life_lock.mutex);
     if ((thread->life == UCS_THREAD_RUNNING) &&
         (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
         ucs_scout_bind(thread->scout, cpus);
@@ -412,7 +477,7 @@ int ucs_thread_end(ucs_thread_h thread)
     uint64_t end                = ucs_clock_now() + UCS_THREAD_END_WAIT_NS;
     int has_ended               = 1;
 
-    if (!ucs_fork_mutex_hold(&thread->life_lock)) {
+    if (!ucs_exit_mutex_hold(&thread->life_lock)) {
         return 0;
     }
     if (thread->life == UCS_THREAD_RUNNING) {
@@ -427,7 +492,7 @@ int ucs_thread_end(ucs_thread_h thread)
     if (has_ended) {
         thread->life = UCS_THREAD_STOPPED;
     }
-    ucs_fork_mutex_release(&thread->life_lock);
+    ucs_exit_mutex_release(&thread->life_lock);
     return has_ended;
 }
 
@@ -457,26 +522,43 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     return cpu_ns;
 }
 
-int ucs_thread_hold(ucs_thread_h thread)
+int ucs_thread_hold(void)
 {
-    int is_held = 1;
-    ucs_job_h job;
+    const struct timespec pause = {0, UCS_THREAD_HOLD_PAUSE_NS};
+    int is_first  = (ucs_thread_forks++ == 0);
+    uint32_t mine = is_first && ucs_thread_is_counted ? UCS_THREAD_STEP : 0;
+    unsigned left = ucs_load_relaxed(&ucs_thread_held_in_vain) ?
+                            0 : UCS_THREAD_HOLD_TRIES;
+    int is_held;
 
-    (void)ucs_fork_mutex_hold(&thread->life_lock);
-    ucs_thread_for_each(job, thread) {
-        is_held &= (ucs_thread_stepped == job) ?
-                           ucs_fork_mutex_hold_now(&job->step_lock) :
-                           ucs_fork_mutex_hold(&job->step_lock);
+    /* acq_rel [T-STEPS]: with ucs_thread_begin_step() */
+    ucs_add_acq_rel(&ucs_thread_steps, UCS_THREAD_FORK - mine);
+    /* acquire [T-STEPS]: with the release in ucs_thread_end_step() */
+    while (!(is_held = (ucs_load_acquire(&ucs_thread_steps) % UCS_THREAD_FORK ==
+                        0)) &&
+           (left-- > 0)) {
+        nanosleep(&pause, NULL);
     }
+    ucs_store_relaxed(&ucs_thread_held_in_vain, !is_held);
     return is_held;
 }
 
-void ucs_thread_release(ucs_thread_h thread)
+void ucs_thread_release(void)
 {
-    ucs_job_h job;
+    int is_last   = (--ucs_thread_forks == 0);
+    uint32_t mine = is_last && ucs_thread_is_counted ? UCS_THREAD_STEP : 0;
 
-    ucs_thread_for_each(job, thread) {
-        ucs_fork_mutex_release(&job->step_lock);
+    /* release [T-STEPS]: with ucs_thread_begin_step() */
+    if (ucs_sub_acq_rel(&ucs_thread_steps, UCS_THREAD_FORK - mine) <
+        2 * UCS_THREAD_FORK) {
+        ucs_futex_wake_all(&ucs_thread_steps, UCS_FUTEX_PRIVATE);
     }
-    ucs_fork_mutex_release(&thread->life_lock);
+}
+
+void ucs_thread_forget(void)
+{
+    ucs_store_relaxed(&ucs_thread_steps, 0);
+    ucs_store_relaxed(&ucs_thread_held_in_vain, 0);
+    ucs_thread_is_counted = 0;
+    ucs_thread_forks      = 0;
 }

@@ -74,10 +74,9 @@ ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg
 
 /**
  * Let the thread step for this job, and start it if it does not run; later calls do
- * nothing. From any thread, with no lock held that a step needs. Does not wait.
+ * nothing. From any thread, with no lock held that a step needs.
  *
- * @return UCS_OK; UCS_INPROGRESS if another thread is about to start it, or forks: it is
- *         to be asked again; UCS_ERR_BUSY if the thread has been stopped before, or
+ * @return UCS_OK; UCS_ERR_BUSY if the thread has been stopped before, or
  *         UCS_ERR_NO_RESOURCE, after one line of warning, if the system
  *         refuses a thread.
  */
@@ -110,12 +109,17 @@ void ucs_job_wake(ucs_job_h job);
 int ucs_job_try_step(ucs_job_h job, ucs_step_func_t step, void *arg);
 
 
+/** Take a step of a job in the caller's thread, after one that is under way, also while
+ *  the process forks. Not from a step. */
+void ucs_job_run(ucs_job_h job);
+
+
 /**
  * Bind the running thread. At first it has the binding of the thread that
  * started it.
  *
- * @return UCS_OK; UCS_ERR_NO_ELEM if none of @a cpus is allowed or the thread does not
- *         run, or UCS_ERR_BUSY if the process forks; its binding is unchanged then.
+ * @return UCS_OK, or UCS_ERR_NO_ELEM if none of @a cpus is allowed or the thread does
+ *         not run; its binding is unchanged then.
  */
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 
@@ -149,27 +153,25 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 int ucs_thread_is_helper(void);
 
 
-/** @return Nonzero in a signal handler that has interrupted a step which the calling
- *          thread takes (@ref ucs_job_try_step). */
-int ucs_thread_is_stepping(void);
-
-
 /** @return Nanoseconds of processor time that the calling helper thread has
  *  used. */
 uint64_t ucs_thread_spent(void);
 
 
 /**
- * Keep all threads out of steps of its jobs (for fork), also in a signal handler, whose
- * thread may take a step or have what a step waits for.
+ * Keep all threads of the process out of steps, until @ref ucs_thread_release: for fork,
+ * also in a signal handler, whose thread may take a step or have what a step waits for.
+ * Nothing is locked meanwhile. May be called again before it.
  *
- * @return Zero if after a second a step is still in progress. @ref ucs_thread_release
- *         is to be called all the same.
+ * @return Zero if after a second a step is still in progress, except the caller's own.
  */
-int ucs_thread_hold(ucs_thread_h thread);
+int ucs_thread_hold(void);
 
-/** Let it go on. */
-void ucs_thread_release(ucs_thread_h thread);
+/** Let them go on, also if the hold was in vain. */
+void ucs_thread_release(void);
+
+/** In a forked child: there are no steps. */
+void ucs_thread_forget(void);
 
 END_C_DECLS
 

@@ -11,7 +11,7 @@
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/compiler_def.h>
-#include <ucs/sys/sync/fork_mutex.h>
+#include <ucs/sys/sync/exit_mutex.h>
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ typedef struct uct_helper_hear_log {
 /* Domains for idle steps, which try this lock and hold it; under it they try
  * the domains' step locks. */
 typedef struct uct_helper_hear_domains {
-    ucs_fork_mutex_t lock;
+    ucs_exit_mutex_t lock;
     uint32_t         process; /* number of the process that opened them */
     uct_helper_md_t  *first;
 } uct_helper_hear_domains_t;
@@ -41,7 +41,7 @@ static uct_helper_hear_log_t uct_helper_hear_log = {
     .lock = PTHREAD_MUTEX_INITIALIZER
 };
 static uct_helper_hear_domains_t uct_helper_hear_domains = {
-    .lock = UCS_FORK_MUTEX_INITIALIZER
+    .lock = UCS_EXIT_MUTEX_INITIALIZER
 };
 
 /* A cache line of its own. Written under the domains' lock. */
@@ -324,10 +324,10 @@ void uct_helper_hear_stop(void)
     uct_helper_hear_domains_t *domains = &uct_helper_hear_domains;
 
     ucs_store_relaxed(&uct_helper_hear_is_open, 0);
-    if (ucs_fork_mutex_hold(&domains->lock)) {
+    if (ucs_exit_mutex_hold(&domains->lock)) {
         domains->first = NULL;
         uct_helper_hear_set_least(domains);
-        ucs_fork_mutex_release(&domains->lock);
+        ucs_exit_mutex_release(&domains->lock);
     }
 }
 
@@ -335,7 +335,7 @@ void uct_helper_hear_stop(void)
 void uct_helper_hear_forget(void)
 {
     ucs_store_relaxed(&uct_helper_hear_is_open, 0);
-    ucs_fork_mutex_init(&uct_helper_hear_domains.lock);
+    ucs_exit_mutex_init(&uct_helper_hear_domains.lock);
     pthread_mutex_init(&uct_helper_hear_log.lock, NULL);
     uct_helper_hear_domains.first = NULL;
     ucs_store_relaxed(&uct_helper_hear_line.wants.all, 0);

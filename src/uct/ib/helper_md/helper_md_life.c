@@ -135,9 +135,6 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 
     cancel = ucs_cancel_disable();
     status = ucs_job_start(md->job);
-    if (status == UCS_INPROGRESS) {
-        goto out; /* the next use settles it */
-    }
     if (status == UCS_OK) {
         if (md->is_planned) {
             uct_helper_md_bind(md);
@@ -149,8 +146,6 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
                                 "registrations were kept");
     }
     ucs_store_relaxed(&md->settled, 1);
-
-out:
     ucs_cancel_restore(cancel);
 }
 

@@ -20,7 +20,7 @@
 #include <uct/ib/helper_md/watch/trust.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/sync/fork_mutex.h>
+#include <ucs/sys/sync/exit_mutex.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,48 +51,14 @@ typedef struct uct_helper_session {
 
 /* This lock protects the session. It is taken with nothing held; under it the
  * locks of a thread and then those of its cache are taken, and a report is
- * written. A memory event never takes it. */
-static ucs_fork_mutex_t uct_helper_session_lock = UCS_FORK_MUTEX_INITIALIZER;
+ * written. Neither a memory event nor a fork takes it. */
+static ucs_exit_mutex_t uct_helper_session_lock = UCS_EXIT_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_session_once  = PTHREAD_ONCE_INIT;
 static uct_helper_session_t uct_helper_session = {
     .domains = UCS_LIST_INITIALIZER(&uct_helper_session.domains,
                                     &uct_helper_session.domains)
 };
 
-
-/* Two threads may fork at once: a process's signal comes to whichever of them. The one may
- * have been interrupted in a step, and the other waits for that with the session held. */
-static int uct_helper_session_hold(void)
-{
-    return ucs_thread_is_stepping() ?
-                   ucs_fork_mutex_hold_now(&uct_helper_session_lock) :
-                   ucs_fork_mutex_hold(&uct_helper_session_lock);
-}
-
-/* Holds the helper's steps, so that no thread of ours uses the domains below at
- * the fork. The caches need no hold: a child never uses them. */
-static void uct_helper_session_prepare(void)
-{
-    if (!uct_helper_session_hold()) {
-        return;
-    }
-    if (uct_helper_session.thread != NULL) {
-        (void)ucs_thread_hold(uct_helper_session.thread);
-    }
-    uct_helper_trace_hold();
-}
-
-static void uct_helper_session_parent(void)
-{
-    if (!ucs_fork_mutex_is_mine(&uct_helper_session_lock)) {
-        return;
-    }
-    uct_helper_trace_release_hold();
-    if (uct_helper_session.thread != NULL) {
-        ucs_thread_release(uct_helper_session.thread);
-    }
-    ucs_fork_mutex_release(&uct_helper_session_lock);
-}
 
 /* Runs in a child, in the first thread that gets here, and begins a new
  * session. The parent's domains are not touched; each becomes a child's when it
@@ -108,9 +74,10 @@ static void uct_helper_session_adopt(void)
     uct_helper_monitor_forget();
     uct_helper_trust_forget();
     ucs_spawn_forget();
+    ucs_thread_forget();
     uct_helper_trace_forget();
     uct_helper_node_forget();
-    ucs_fork_mutex_init(&uct_helper_session_lock);
+    ucs_exit_mutex_init(&uct_helper_session_lock);
     strcpy(version, session->closed.ucx_version);
     memset(session, 0, sizeof(*session));
     strcpy(session->closed.ucx_version, version);
@@ -233,7 +200,7 @@ static void uct_helper_session_exit(void)
     /* Before the lock: in a child its holder may not exist. */
     ucs_process_id();
     uct_helper_hear_stop();
-    if (!ucs_fork_mutex_hold(&uct_helper_session_lock)) {
+    if (!ucs_exit_mutex_hold(&uct_helper_session_lock)) {
         return;
     }
     if (uct_helper_session_end() &&
@@ -241,12 +208,19 @@ static void uct_helper_session_exit(void)
         uct_helper_session_write(ucs_clock_now());
     }
     uct_helper_trace_stop();
-    ucs_fork_mutex_release(&uct_helper_session_lock);
+    ucs_exit_mutex_release(&uct_helper_session_lock);
+}
+
+/* No thread of ours is to use the domains below at the fork, which the child has as they
+ * are then. The caches need no hold: a child never uses them. */
+static void uct_helper_session_prepare(void)
+{
+    (void)ucs_thread_hold();
 }
 
 static void uct_helper_session_register(void)
 {
-    pthread_atfork(uct_helper_session_prepare, uct_helper_session_parent,
+    pthread_atfork(uct_helper_session_prepare, ucs_thread_release,
                    ucs_process_forked);
     atexit(uct_helper_session_exit);
 }
@@ -316,13 +290,11 @@ void uct_helper_session_set_version(const char *version)
     pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
-/* This and yielding are a use's, for which a fork handler of the program's may wait */
 void uct_helper_session_note(const char *note)
 {
-    if (uct_helper_session_hold()) {
-        uct_helper_report_add_note(&uct_helper_session.closed, note);
-        ucs_fork_mutex_release(&uct_helper_session_lock);
-    }
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
+    uct_helper_report_add_note(&uct_helper_session.closed, note);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 uint32_t uct_helper_session_process(void)
@@ -398,13 +370,11 @@ void uct_helper_session_yield(void)
 {
     uct_helper_md_t *md;
 
-    if (!uct_helper_session_hold()) {
-        return;
-    }
+    pthread_mutex_lock(&uct_helper_session_lock.mutex);
     ucs_list_for_each(md, &uct_helper_session.domains, list) {
         ucs_regcache_yield(md->cache);
     }
-    ucs_fork_mutex_release(&uct_helper_session_lock);
+    pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
 void uct_helper_session_enter(uct_helper_md_t *md)

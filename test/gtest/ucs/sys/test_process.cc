@@ -181,6 +181,55 @@ TEST_F(test_process, unmapping_inside_fork_strikes_at_once)
     }
 }
 
+/* A fork handler of the program's may wait for such a thread: of two handlers the one
+ * that is registered first is the last before a fork, and the first afterwards */
+TEST_F(test_process, domains_open_and_close_inside_fork)
+{
+    EXPECT_EQ(0, in_child([&]() {
+        fake_lower lower;
+
+        alarm(10);
+        start(lower, UCS_REGCACHE_POLICY_PAPER);
+        dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
+        test_last_prepare = [&]() {
+            std::thread([&]() {
+                fake_lower other;
+
+                attach(other);
+                dereg(other, reg(other, m_buffer, TEST_LENGTH));
+                close(other);
+                close(lower);
+            }).join();
+        };
+        if (in_child([]() { return 5; }) != 5) {
+            return 1;
+        }
+        test_last_prepare = nullptr;
+        return HasFailure() || (lower.live_count() > 0) ? 2 : 0;
+    }));
+}
+
+/* Its helper steps: no fork is under way there */
+TEST_F(test_process, forked_child_has_a_helper_of_its_own)
+{
+    fake_lower lower;
+
+    start(lower, UCS_REGCACHE_POLICY_PAPER);
+    EXPECT_EQ(0, in_child([&]() {
+        fake_lower own;
+
+        alarm(10);
+        start(own, UCS_REGCACHE_POLICY_PAPER);
+        if (!bring_helper_to_gate(own)) {
+            return 1;
+        }
+        own.open_gate();
+        close(own);
+        return 0;
+    }));
+    close(lower);
+}
+
 /* A thread of the parent has the lock: the child's munmap() must not ask for
  * it */
 TEST_F(test_process, raw_child_unmaps_while_the_parent_holds_the_lock)

@@ -130,22 +130,39 @@ TEST_P(test_thread, starts_once_and_not_again)
     EXPECT_EQ(UCS_ERR_BUSY, ucs_job_start(m_job));
 }
 
-/* A fork handler of the program's may wait for the thread that would start it */
+/* A fork handler of the program's may wait for a thread that does any of these */
 TEST_P(test_thread, nobody_waits_for_a_fork_to_start_it)
 {
     cpu_set_t cpus;
 
     ASSERT_EQ(0, sched_getaffinity(0, sizeof(cpus), &cpus));
-    ucs_thread_hold(m_thread);
+    ucs_thread_hold();
     auto other = std::async(std::launch::async, [&] {
-        return std::make_pair(ucs_job_start(m_job),
-                              ucs_thread_bind(m_thread, &cpus));
+        EXPECT_EQ(UCS_OK, ucs_job_start(m_job));
+        EXPECT_EQ(UCS_OK, ucs_thread_bind(m_thread, &cpus));
     });
     EXPECT_EQ(std::future_status::ready, other.wait_for(std::chrono::seconds(10)));
-    ucs_thread_release(m_thread);
-    EXPECT_EQ(std::make_pair(UCS_INPROGRESS, UCS_ERR_BUSY), other.get());
-    EXPECT_EQ(UCS_OK, ucs_job_start(m_job));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(0u, steps());
+    ucs_thread_release();
     await_steps(1);
+}
+
+TEST_P(test_thread, nobody_waits_for_a_fork_to_stop_it)
+{
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
+    await_steps(1);
+    await_sleep();
+    ucs_thread_hold();
+    ucs_job_wake(m_job);
+    await_sleep(); /* for the fork, with a step due */
+    auto other = std::async(std::launch::async, [&] {
+        ucs_job_stop(m_job);
+        ucs_thread_stop(m_thread);
+    });
+    EXPECT_EQ(std::future_status::ready, other.wait_for(std::chrono::seconds(10)));
+    ucs_thread_release();
+    EXPECT_EQ(1u, steps());
 }
 
 TEST_P(test_thread, cpu_time_is_kept_after_the_end)
@@ -165,12 +182,12 @@ TEST_P(test_thread, held_for_fork_runs_no_step)
     await_steps(1);
     await_sleep();
 
-    ucs_thread_hold(m_thread);
+    ucs_thread_hold();
     ucs_job_wake(m_job);
-    /* It has left its futex and waits for the lock that is held */
+    /* It has left its futex and waits for the fork's end */
     await_sleep();
     EXPECT_EQ(1u, steps());
-    ucs_thread_release(m_thread);
+    ucs_thread_release();
     await_steps(2);
 }
 
@@ -431,8 +448,8 @@ TEST_P(test_thread_idle, its_scout_alone_is_of_the_idle_class)
 TEST_P(test_thread_idle, what_another_step_served_is_not_done_again)
 {
     start();
-    ucs_thread_hold(m_thread);
-    ucs_thread_release(m_thread);
+    ucs_thread_hold();
+    ucs_thread_release();
     for (unsigned i = 0; i < 20; ++i) {
         idle_step();
     }
@@ -568,9 +585,9 @@ TEST_P(test_thread_starved, it_is_held_at_once)
     for (unsigned i = 0; i < 20; ++i) {
         ucs_job_wake(m_job);
         uint64_t begin = ucs_clock_now();
-        ucs_thread_hold(m_thread);
+        ucs_thread_hold();
         EXPECT_LT(ucs_clock_now() - begin, 200 * MS);
-        ucs_thread_release(m_thread);
+        ucs_thread_release();
     }
 }
 
@@ -622,14 +639,14 @@ TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
             ucs_thread_h thread;
             ucs_job_h    job, other;
         } world;
-        auto forks = [](void *arg, uint64_t) -> uint64_t {
+        auto forks = [](void*, uint64_t) -> uint64_t {
             for (int i = 0; i < 2; ++i) {
-                if (!ucs_thread_hold(((decltype(world)*)arg)->thread)) {
+                if (!ucs_thread_hold()) {
                     _exit(4);
                 }
             }
             for (int i = 0; i < 2; ++i) {
-                ucs_thread_release(((decltype(world)*)arg)->thread);
+                ucs_thread_release();
             }
             return UINT64_MAX;
         };
@@ -650,4 +667,68 @@ TEST(test_thread_step, holds_a_thread_whose_step_it_takes)
         _exit(0);
     }
     EXPECT_EQ(0, wait_for_child(child));
+}
+
+/* Nor does a step of another thread's end before that has forked */
+TEST(test_thread_step, two_hold_in_steps_of_theirs)
+{
+    static std::atomic<unsigned> inside, held, in_vain;
+    auto forks = [](void*, uint64_t) -> uint64_t {
+        for (++inside; inside < 2;) {
+            std::this_thread::yield();
+        }
+        in_vain += !ucs_thread_hold();
+        for (++held; held < 2;) {
+            std::this_thread::yield();
+        }
+        ucs_thread_release();
+        return UINT64_MAX;
+    };
+    std::vector<std::thread> threads;
+    ucs_thread_h thread;
+    ucs_job_h jobs[2];
+
+    ASSERT_EQ(UCS_OK, ucs_thread_create(0, &thread));
+    for (ucs_job_h &job : jobs) {
+        ASSERT_EQ(UCS_OK, ucs_thread_add(thread, forks, nullptr, &job));
+        threads.emplace_back([&job, forks] {
+            EXPECT_TRUE(ucs_job_try_step(job, forks, nullptr));
+        });
+    }
+    for (std::thread &each : threads) {
+        each.join();
+    }
+    EXPECT_EQ(0u, in_vain);
+    EXPECT_TRUE(ucs_thread_hold());
+    ucs_thread_release();
+    ucs_thread_destroy(thread);
+}
+
+/* All of these together no longer than one wait */
+TEST(test_thread_step, a_hold_in_vain_is_followed_by_none_that_waits)
+{
+    auto holds = [](void*, uint64_t) -> uint64_t {
+        std::thread([] {
+            EXPECT_FALSE(ucs_thread_hold());
+            ucs_thread_release();
+
+            auto start = std::chrono::steady_clock::now();
+            for (int i = 0; i < 2; ++i) {
+                EXPECT_FALSE(ucs_thread_hold());
+                ucs_thread_release();
+            }
+            EXPECT_GT(std::chrono::seconds(1),
+                      std::chrono::steady_clock::now() - start);
+        }).join();
+        return UINT64_MAX;
+    };
+    ucs_thread_h thread;
+    ucs_job_h job;
+
+    ASSERT_EQ(UCS_OK, ucs_thread_create(0, &thread));
+    ASSERT_EQ(UCS_OK, ucs_thread_add(thread, holds, nullptr, &job));
+    EXPECT_TRUE(ucs_job_try_step(job, holds, nullptr));
+    EXPECT_TRUE(ucs_thread_hold());
+    ucs_thread_release();
+    ucs_thread_destroy(thread);
 }

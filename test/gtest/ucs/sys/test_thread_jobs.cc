@@ -202,7 +202,7 @@ TEST_P(test_thread_jobs, the_bell_is_for_all)
 TEST_P(test_thread_jobs, held_for_fork_none_steps)
 {
     start_all();
-    ucs_thread_hold(m_thread);
+    ucs_thread_hold();
     for (work &w : m_work) {
         wake(w);
     }
@@ -210,7 +210,7 @@ TEST_P(test_thread_jobs, held_for_fork_none_steps)
     for (work &w : m_work) {
         EXPECT_EQ(1u, w.steps);
     }
-    ucs_thread_release(m_thread);
+    ucs_thread_release();
     for (work &w : m_work) {
         await(w, 2);
     }

@@ -381,30 +381,13 @@ void uct_helper_trace_sync(void)
     uct_helper_trace_t *trace = &uct_helper_trace;
 
     if (trace->thread != NULL) {
-        if (ucs_thread_hold(trace->thread)) {
-            (void)uct_helper_trace_step(trace, 0);
-        }
-        ucs_thread_release(trace->thread);
+        ucs_job_run(trace->job);
     }
 }
 
 /*
  * Fork
  */
-
-void uct_helper_trace_hold(void)
-{
-    if (uct_helper_trace.thread != NULL) {
-        (void)ucs_thread_hold(uct_helper_trace.thread);
-    }
-}
-
-void uct_helper_trace_release_hold(void)
-{
-    if (uct_helper_trace.thread != NULL) {
-        ucs_thread_release(uct_helper_trace.thread);
-    }
-}
 
 /* The parent's file goes on in the parent. The child leaves the recorder's
  * memory as it is. */
@@ -413,7 +396,8 @@ void uct_helper_trace_forget(void)
     uct_helper_trace_t *trace = &uct_helper_trace;
 
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
-    if (trace->thread != NULL) {
+    /* Another thread may have been about to begin */
+    if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
         uct_helper_trace_file_close(&trace->file);
         trace->thread   = NULL;
         trace->ring     = NULL;

@@ -66,11 +66,7 @@ void uct_helper_trace_unmap(uint64_t address, size_t length);
 /** An operation was heard at UCP's entry points. As above. */
 void uct_helper_trace_operation(const ucs_operation_t *operation);
 
-/** Hold the writer (for fork), and let it go on. */
-void uct_helper_trace_hold(void);
-void uct_helper_trace_release_hold(void);
-
-/** In a forked child instead: file and thread stay the parent's. */
+/** In a forked child: file and thread stay the parent's. */
 void uct_helper_trace_forget(void);
 
 END_C_DECLS

@@ -11,16 +11,15 @@
 #include "watched.h"
 
 #include <ucs/sys/sync/atomic.h>
-#include <ucs/sys/sync/fork_mutex.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/io/own_fd.h>
 
 #include <pthread.h>
 #include <unistd.h>
 
-/* Protects the number of users and the reader's life. Taken with no lock held,
- * and by fork. Neither the reader nor a memory event takes it. */
-static ucs_fork_mutex_t uct_helper_monitor_lock = UCS_FORK_MUTEX_INITIALIZER;
+/* Protects the number of users and the reader's life. Taken with no lock held.
+ * Neither the reader nor a memory event nor a fork takes it. */
+static pthread_mutex_t uct_helper_monitor_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t uct_helper_monitor_once  = PTHREAD_ONCE_INIT;
 static unsigned uct_helper_monitor_users;
 
@@ -64,16 +63,6 @@ static ucs_status_t uct_helper_monitor_create(const char **reason_p)
     return UCS_OK;
 }
 
-static void uct_helper_monitor_prepare(void)
-{
-    (void)ucs_fork_mutex_hold(&uct_helper_monitor_lock);
-}
-
-static void uct_helper_monitor_parent(void)
-{
-    ucs_fork_mutex_release(&uct_helper_monitor_lock);
-}
-
 /* The child has no reader and no watched memory. Its copy of the descriptor
  * would keep the parent's open. */
 static void uct_helper_monitor_child(void)
@@ -85,15 +74,14 @@ static void uct_helper_monitor_child(void)
 
 static void uct_helper_monitor_at_fork(void)
 {
-    pthread_atfork(uct_helper_monitor_prepare, uct_helper_monitor_parent,
-                   uct_helper_monitor_child);
+    pthread_atfork(NULL, NULL, uct_helper_monitor_child);
 }
 
 /* Closes nothing: a child without fork handlers may share its table of
  * descriptors with its parent */
 void uct_helper_monitor_forget(void)
 {
-    ucs_fork_mutex_init(&uct_helper_monitor_lock);
+    pthread_mutex_init(&uct_helper_monitor_lock, NULL);
     uct_helper_monitor_users = 0;
     ucs_own_fd_forget(&uct_helper_monitor_fd);
     uct_helper_range_forget();
@@ -106,24 +94,24 @@ ucs_status_t uct_helper_monitor_start(const char **reason_p)
     ucs_status_t status = UCS_OK;
 
     pthread_once(&uct_helper_monitor_once, uct_helper_monitor_at_fork);
-    pthread_mutex_lock(&uct_helper_monitor_lock.mutex);
+    pthread_mutex_lock(&uct_helper_monitor_lock);
     if (uct_helper_monitor_users == 0) {
         status = uct_helper_monitor_create(reason_p);
     }
     uct_helper_monitor_users += (status == UCS_OK);
-    pthread_mutex_unlock(&uct_helper_monitor_lock.mutex);
+    pthread_mutex_unlock(&uct_helper_monitor_lock);
     return status;
 }
 
 void uct_helper_monitor_stop(void)
 {
-    pthread_mutex_lock(&uct_helper_monitor_lock.mutex);
+    pthread_mutex_lock(&uct_helper_monitor_lock);
     if (--uct_helper_monitor_users == 0) {
         ucs_own_fd_close(&uct_helper_monitor_fd); /* the reader keeps the file */
         uct_helper_reader_stop();
         uct_helper_watched_clear();
     }
-    pthread_mutex_unlock(&uct_helper_monitor_lock.mutex);
+    pthread_mutex_unlock(&uct_helper_monitor_lock);
 }
 
 /* If another userfaultfd watches memory that touches the range, only the range

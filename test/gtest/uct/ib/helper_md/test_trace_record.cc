@@ -211,14 +211,14 @@ TEST_F(test_trace_record, what_does_not_fit_is_counted)
     start();
     use(1); /* whose release is lost */
     uct_helper_trace_sync();
-    uct_helper_trace_hold();
+    ucs_thread_hold();
     for (unsigned i = 0; i < UCT_HELPER_TRACE_RING; ++i) {
         uct_helper_trace_unmap(0x5000, 4096);
     }
     release(1);
     use(2);
     use(3);
-    uct_helper_trace_release_hold();
+    ucs_thread_release();
     uct_helper_trace_stop();
 
     read();
@@ -261,9 +261,9 @@ TEST_F(test_trace_record, file_that_took_the_descriptor_is_left_alone)
     int fd = descriptor_of(m_path);
     ASSERT_GE(fd, 0);
     /* Not while the recorder is about to write */
-    uct_helper_trace_hold();
+    ucs_thread_hold();
     ASSERT_EQ(fd, dup2(fileno(own), fd));
-    uct_helper_trace_release_hold();
+    ucs_thread_release();
     use(1);
     uct_helper_trace_stop();
     ASSERT_EQ(0, fstat(fd, &st)) << "closed";
