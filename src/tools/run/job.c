@@ -165,7 +165,7 @@ int tool_job_call(int (*func)(void *arg), void (*done)(void *arg), void *arg)
 }
 
 static void tool_job_exec_asked(char *const *argv, unsigned seconds,
-                                int output)
+                                int output, pid_t parent)
 {
     int null = open("/dev/null", O_RDONLY);
 
@@ -176,13 +176,16 @@ static void tool_job_exec_asked(char *const *argv, unsigned seconds,
     dup2(output, STDERR_FILENO);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(seconds);
-    execvp(argv[0], argv);
+    if (getppid() == parent) { /* it did not die before the prctl */
+        execvp(argv[0], argv);
+    }
     _exit(TOOL_EXIT_CANNOT_EXEC);
 }
 
 char *tool_job_ask(char *const *argv, unsigned seconds)
 {
     char *text    = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
+    pid_t parent  = getpid();
     size_t length = 0;
     ssize_t got;
     int fds[2];
@@ -195,7 +198,7 @@ char *tool_job_ask(char *const *argv, unsigned seconds)
 
     pid = fork();
     if (pid == 0) {
-        tool_job_exec_asked(argv, seconds, fds[1]);
+        tool_job_exec_asked(argv, seconds, fds[1], parent);
     }
 
     close(fds[1]);

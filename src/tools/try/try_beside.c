@@ -31,9 +31,9 @@
 /* As a helper and what wakes it (ucs/sys/proc/scout.h): one of the class that runs where
  * a core is idle sleeps, and wakes the other */
 static struct {
-    pthread_t    thread, helper;
+    pthread_t    helper;
     sem_t        begin, end;   /* of the helper's turn */
-    uint64_t     due_ns;       /* 0: it is over */
+    uint64_t     due_ns;
     _Atomic(int) is_over;
     double       late_ns[TOOL_TRY_SLEEPS];
     size_t       count;
@@ -45,7 +45,7 @@ static void *tool_try_help(void *arg)
     uint64_t now;
 
     while ((sem_wait(&tool_try_sleeper.begin) == 0) &&
-           (tool_try_sleeper.due_ns > 0)) {
+           !ucs_load_relaxed(&tool_try_sleeper.is_over)) {
         now = ucs_clock_now();
         tool_try_sleeper.late_ns[tool_try_sleeper.count++ % TOOL_TRY_SLEEPS] =
                 (now > tool_try_sleeper.due_ns) ?
@@ -67,15 +67,14 @@ static void *tool_try_sleep(void *arg)
         nanosleep(&nap, NULL);
         sem_post(&tool_try_sleeper.begin);
         sem_wait(&tool_try_sleeper.end);
-    } while (!ucs_load_relaxed(&tool_try_sleeper.is_over)); /* joined then */
-    tool_try_sleeper.due_ns = 0;
-    sem_post(&tool_try_sleeper.begin);
+    } while (!ucs_load_relaxed(&tool_try_sleeper.is_over));
     return NULL;
 }
 
 int tool_try_sleeper_start(void)
 {
     sigset_t all, old;
+    pthread_t thread;
     int ret;
 
     sem_init(&tool_try_sleeper.begin, 0, 0);
@@ -84,8 +83,7 @@ int tool_try_sleeper_start(void)
     pthread_sigmask(SIG_SETMASK, &all, &old);
     ret = pthread_create(&tool_try_sleeper.helper, NULL, tool_try_help, NULL);
     if (ret == 0) {
-        ret = pthread_create(&tool_try_sleeper.thread, NULL, tool_try_sleep,
-                             NULL);
+        ret = pthread_create(&thread, NULL, tool_try_sleep, NULL);
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return ret == 0;
@@ -102,13 +100,14 @@ void tool_try_sleeper_end(replay_params_t *params)
 {
     size_t count;
 
+    /* The other one is not waited for: on a busy machine it would not run for long */
     ucs_store_relaxed(&tool_try_sleeper.is_over, 1);
-    pthread_join(tool_try_sleeper.thread, NULL);
+    sem_post(&tool_try_sleeper.begin);
     pthread_join(tool_try_sleeper.helper, NULL);
     count = ucs_min(tool_try_sleeper.count, TOOL_TRY_SLEEPS);
     qsort(tool_try_sleeper.late_ns, count, sizeof(double), tool_try_compare);
     params->lateness_ns = tool_try_sleeper.late_ns[count / 2];
-    params->late_ns     = tool_try_sleeper.late_ns;
+    params->late_ns     = (count > 0) ? tool_try_sleeper.late_ns : NULL;
     params->late_count  = count;
 }
 
