@@ -32,25 +32,23 @@ enum {
 
 struct ucs_dq {
     ucs_dq_ring_t rings[UCS_DQ_RING_LAST];
-    unsigned      turn;    /* the consumer's: the ring to look at first */
-    void          *memory; /* where the allocation began */
+    unsigned      turn; /* the consumer's: the ring to look at first */
 };
 
+static_assert(UCS_OWN_ALIGN % UCS_DQ_LINE == 0, "rings are aligned");
 static_assert(sizeof(ucs_dq_slot_t) == UCS_DQ_LINE,
               "a push touches one cache line of the ring");
 
 size_t ucs_dq_bytes(unsigned length)
 {
-    return UCS_DQ_LINE + sizeof(struct ucs_dq) +
+    return sizeof(struct ucs_dq) +
            UCS_DQ_RING_LAST * (size_t)length * sizeof(ucs_dq_slot_t);
 }
 
 ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 {
     ucs_dq_slot_t *slots;
-    uintptr_t address;
     struct ucs_dq *dq;
-    void *memory;
     unsigned i;
 
     if ((length < 2) || (length & (length - 1))) {
@@ -58,16 +56,12 @@ ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
     }
 
     /* Zeroed by the kernel if it is long, and so not touched here */
-    memory = ucs_own_alloc(ucs_dq_bytes(length));
-    if (memory == NULL) {
+    dq = ucs_own_alloc(ucs_dq_bytes(length));
+    if (dq == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
-    address    = (uintptr_t)memory;
-    dq         = (struct ucs_dq*)((address + UCS_DQ_LINE - 1) &
-                                  ~(uintptr_t)(UCS_DQ_LINE - 1));
-    dq->memory = memory;
-    slots      = (ucs_dq_slot_t*)(dq + 1);
+    slots = (ucs_dq_slot_t*)(dq + 1);
     for (i = 0; i < UCS_DQ_RING_LAST; ++i) {
         dq->rings[i].mask  = length - 1;
         dq->rings[i].slots = slots + (size_t)i * length;
@@ -79,9 +73,7 @@ ucs_status_t ucs_dq_create(unsigned length, ucs_dq_h *dq_p)
 
 void ucs_dq_destroy(ucs_dq_h dq)
 {
-    if (dq != NULL) {
-        ucs_own_free(dq->memory);
-    }
+    ucs_own_free(dq);
 }
 
 static inline ucs_dq_slot_t *ucs_dq_slot(const ucs_dq_ring_t *ring,

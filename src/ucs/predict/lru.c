@@ -16,6 +16,12 @@ static uint32_t lru_num_pieces(const ucs_predict_lru_t *lru)
     return (lru->max - 1) / UCS_PREDICT_LRU_PIECE + 1;
 }
 
+/* Bytes of the piece that begins at a place */
+static size_t lru_piece_length(const ucs_predict_lru_t *lru, uint32_t place)
+{
+    return ucs_min(lru->max - place, UCS_PREDICT_LRU_PIECE) * lru->size;
+}
+
 /* @return Nonzero if there is an entry that is not known yet. A table that cannot
  * grow goes on with what it has. */
 static int lru_grow(ucs_predict_lru_t *lru)
@@ -27,8 +33,7 @@ static int lru_grow(ucs_predict_lru_t *lru)
     }
     piece = &lru->pieces[lru->count / UCS_PREDICT_LRU_PIECE];
     if (*piece == NULL) {
-        *piece = ucs_own_alloc(ucs_min(lru->max - lru->count,
-                                       UCS_PREDICT_LRU_PIECE) * lru->size);
+        *piece = ucs_own_alloc(lru_piece_length(lru, lru->count));
     }
     return *piece != NULL;
 }
@@ -36,25 +41,29 @@ static int lru_grow(ucs_predict_lru_t *lru)
 ucs_status_t ucs_predict_lru_init(ucs_predict_lru_t *lru, uint32_t max,
                                   size_t size)
 {
-    uint32_t buckets = 1;
+    uint32_t buckets = 2; /* of 4 bytes: what is behind them is aligned */
+    size_t pieces_length, buckets_length;
 
     while (buckets < max) {
         buckets *= 2;
     }
 
     memset(lru, 0, sizeof(*lru));
-    lru->max     = max;
-    lru->size    = size;
-    lru->mask    = buckets - 1;
-    lru->newest  = UCS_PREDICT_LRU_NIL;
-    lru->oldest  = UCS_PREDICT_LRU_NIL;
-    lru->pieces  = ucs_own_alloc(lru_num_pieces(lru) * sizeof(*lru->pieces));
-    lru->buckets = ucs_own_alloc(buckets * sizeof(*lru->buckets));
-    if ((lru->pieces == NULL) || (lru->buckets == NULL) || !lru_grow(lru)) {
-        ucs_predict_lru_cleanup(lru);
+    lru->max       = max;
+    lru->size      = size;
+    lru->mask      = buckets - 1;
+    lru->newest    = UCS_PREDICT_LRU_NIL;
+    lru->oldest    = UCS_PREDICT_LRU_NIL;
+    pieces_length  = lru_num_pieces(lru) * sizeof(*lru->pieces);
+    buckets_length = buckets * sizeof(*lru->buckets);
+    lru->pieces    = ucs_own_alloc(pieces_length + buckets_length +
+                                   lru_piece_length(lru, 0));
+    if (lru->pieces == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
 
+    lru->buckets   = (uint32_t*)((char*)lru->pieces + pieces_length);
+    lru->pieces[0] = (char*)lru->buckets + buckets_length;
     return UCS_OK;
 }
 
@@ -62,11 +71,10 @@ void ucs_predict_lru_cleanup(ucs_predict_lru_t *lru)
 {
     uint32_t i;
 
-    for (i = 0; (lru->pieces != NULL) && (i < lru_num_pieces(lru)); ++i) {
+    for (i = 1; i < lru_num_pieces(lru); ++i) {
         ucs_own_free(lru->pieces[i]);
     }
     ucs_own_free(lru->pieces);
-    ucs_own_free(lru->buckets);
 }
 
 static lru_node_t *lru_at(const ucs_predict_lru_t *lru, uint32_t index)

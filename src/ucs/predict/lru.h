@@ -36,7 +36,9 @@ typedef struct ucs_predict_lru_node {
 
 /* Entries [0, count) are known; each is in one chain and in the LRU list. */
 typedef struct ucs_predict_lru {
-    char     **pieces; /* of entries; those behind the last known are NULL */
+    char     **pieces; /* of entries; those behind the last known are NULL but for
+                        *   the first, which lies with this table and the buckets:
+                        *   a block has a page, and is none while it is not used */
     size_t   size;     /* bytes of one entry */
     uint32_t *buckets;
     uint32_t mask;

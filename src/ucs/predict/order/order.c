@@ -37,16 +37,12 @@ static int order_is_bound_valid(uint32_t value)
 static ucs_status_t order_tables_init(ucs_predict_order_h order)
 {
     const ucs_predict_order_params_t *params = &order->params;
-    ucs_status_t status                      = UCS_ERR_NO_MEMORY;
+    ucs_status_t status;
 
-    order->changed = ucs_own_alloc(params->max_buffers * sizeof(*order->changed));
-    if (order->changed == NULL) {
-        goto err;
-    }
     status = ucs_predict_lru_init(&order->buffers, params->max_buffers,
                                   sizeof(order_buffer_t));
     if (status != UCS_OK) {
-        goto err_free_changed;
+        goto err;
     }
     status = ucs_predict_lru_init(&order->labels, params->max_labels,
                                   sizeof(order_label_t));
@@ -64,8 +60,6 @@ err_cleanup_labels:
     ucs_predict_lru_cleanup(&order->labels);
 err_cleanup_buffers:
     ucs_predict_lru_cleanup(&order->buffers);
-err_free_changed:
-    ucs_own_free(order->changed);
 err:
     return status;
 }
@@ -84,7 +78,8 @@ ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
         return UCS_ERR_INVALID_PARAM;
     }
 
-    order = ucs_own_alloc(sizeof(*order));
+    order = ucs_own_alloc(sizeof(*order) +
+                          params->max_buffers * sizeof(order->changed[0]));
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -112,7 +107,6 @@ void ucs_predict_order_destroy(ucs_predict_order_h order)
     ucs_predict_lru_cleanup(&order->sounds);
     ucs_predict_lru_cleanup(&order->labels);
     ucs_predict_lru_cleanup(&order->buffers);
-    ucs_own_free(order->changed);
     ucs_own_free(order);
 }
 

@@ -152,7 +152,6 @@ struct ucs_predict_order {
     ucs_predict_tuning_t       tuning;
     ucs_predict_lru_t          buffers;
     ucs_predict_lru_t          labels;
-    uint32_t                   *changed;    /* indices of buffers */
     uint32_t                   num_changed;
     ucs_predict_scores_t       scores;      /* of all buffers */
     ucs_predict_newcomers_t    newcomers;
@@ -163,6 +162,7 @@ struct ucs_predict_order {
     uint64_t                   sounds_from; /* heard when a gap last began */
     int                        listens;     /* to sounds */
     order_noise_t              noises[ORDER_SOUND_RING];
+    uint32_t                   changed[];   /* indices of buffers */
 };
 
 /** By what a buffer is known: its address and its length, together. */
