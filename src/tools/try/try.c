@@ -336,7 +336,7 @@ static void tool_try_usage(FILE *stream)
             "  --json                   print one JSON object\n"
             "  --plot FILE              draw what each policy holds, .svg or "
             ".png\n"
-            "and, for all runs:\n",
+            "and, for all runs (--policy, --report and --trace are set by try):\n",
             TOOL_NAME);
     tool_run_help(stream);
     fprintf(stream, "  --help                   show this text\n");
