@@ -282,7 +282,7 @@ proctype forking()
 #endif
     event_of_forker();
     if
-    :: closed                     /* a handler waits for that thread */
+    :: skip -> closed             /* a handler waits for that thread */
     :: skip
     fi;
 
