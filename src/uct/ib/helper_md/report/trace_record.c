@@ -70,11 +70,6 @@ UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
  * Producers
  */
 
-static void uct_helper_trace_push(const uct_helper_trace_entry_t *entry)
-{
-    (void)ucs_dq_push(uct_helper_trace.ring, entry);
-}
-
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
 {
@@ -88,7 +83,7 @@ void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
         .length    = length
     };
 
-    uct_helper_trace_push(&entry);
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
 void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
@@ -99,7 +94,7 @@ void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
         .time_ns = time_ns
     };
 
-    uct_helper_trace_push(&entry);
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
 void uct_helper_trace_unmap(uint64_t address, size_t length)
@@ -111,7 +106,7 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
         .length  = length
     };
 
-    uct_helper_trace_push(&entry);
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
 void uct_helper_trace_operation(const ucs_operation_t *operation)
@@ -127,7 +122,7 @@ void uct_helper_trace_operation(const ucs_operation_t *operation)
         .id        = operation->id
     };
 
-    uct_helper_trace_push(&entry);
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
 /*
