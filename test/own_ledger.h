@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/shm.h>
 #include <unistd.h>
 
 /**
@@ -17,16 +16,6 @@
  *
  * A node ledger of the test's own, so that no job that runs beside decides it.
  */
-
-/** Remove a segment for processes that come later; those that have it attached keep it.
- *  @return Zero if there is none. */
-static inline int ucs_ledger_remove(const char *name)
-{
-    int id = shmget(ucs_ledger_key(name), 0, 0);
-
-    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
-}
-
 
 /** Take one, for this process and its children. */
 static inline void own_ledger_take(const char *test)
@@ -60,6 +49,7 @@ static inline int own_ledger_slot_is_valid(ucs_ledger_t *ledger, unsigned i,
            ((ucs_ledger_pid(owner) > 0) &&
             ((int32_t)(answer - ucs_load_relaxed(&slot->bell)) <= 0) &&
             (ucs_load_relaxed(&slot->listens) <= 1) &&
+            (ucs_load_relaxed(&slot->runs) <= 1) &&
             (ucs_load_relaxed(&slot->cores) <= UCS_LEDGER_CPUS) &&
             (ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE <= limit));
 }

@@ -7,8 +7,6 @@
  */
 #include "fuzz.h"
 
-#include "../own_ledger.h"
-
 #include <ucs/node/node.h>
 
 #include <stdio.h>
@@ -51,7 +49,7 @@ static void fuzz_node_live(ucs_node_h node, unsigned cpu)
         ucs_node_mend(node, fuzz_node_now() + how * 2000000000ul);
         CPU_ZERO(&cpus);
         CPU_SET(cpu, &cpus);
-        ucs_node_find_cores(node, &cpus);
+        ucs_node_set_runs(node, ucs_node_find_core(node, &cpus));
         FUZZ_CHECK(CPU_COUNT(&cpus) <= 1);
     }
     FUZZ_CHECK(claimed >= 4096); /* by force, always */

@@ -19,7 +19,7 @@
  */
 
 /** What is read; another version is refused. */
-#define TOOL_REPORT_VERSION 4
+#define TOOL_REPORT_VERSION 3
 
 /** How a field is checked and merged. */
 typedef enum tool_field_kind {

@@ -132,6 +132,7 @@ static void ucs_ledger_clear(ucs_ledger_t *ledger, unsigned i)
     unsigned word;
 
     ucs_store_relaxed(&slot->listens, 0);
+    ucs_store_relaxed(&slot->runs, 0);
     ucs_store_relaxed(&slot->cores, 0);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         ucs_store_relaxed(&slot->cpus[word], 0);
@@ -383,4 +384,11 @@ void ucs_ledger_remove_unused(int key)
     if ((id >= 0) && (shmctl(id, IPC_STAT, &ds) == 0) && (ds.shm_nattch == 0)) {
         (void)shmctl(id, IPC_RMID, NULL);
     }
+}
+
+int ucs_ledger_remove(const char *name)
+{
+    int id = shmget(ucs_ledger_key(name), 0, 0);
+
+    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
 }

@@ -64,7 +64,7 @@ typedef struct ucs_ledger_slot {
                                     this */
     _Atomic(uint32_t) answer;  /**< the bell that it has served */
     _Atomic(uint32_t) listens; /**< 1: a helper answers the bell */
-    _Atomic(uint32_t) unused;  /**< the layout is as it was */
+    _Atomic(uint32_t) runs;    /**< 1: its helper makes registrations */
     _Atomic(uint32_t) cores;   /**< that the application uses, if it is bound to
                                     none */
     _Atomic(uint32_t) spare[9];
@@ -160,6 +160,11 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
 
 /** Detach it. The segment stays. */
 void ucs_ledger_close(ucs_ledger_t *ledger);
+
+
+/** Remove the segment for processes that come later; those that have it
+ *  attached keep it. @return Zero if there is none. */
+int ucs_ledger_remove(const char *name);
 
 
 /** Remove the segment with this key if no process has it attached. One that is just

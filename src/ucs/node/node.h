@@ -14,7 +14,7 @@
  *
  * This process among the ranks of its node: the bytes that it pins are counted
  * in the ledger before they are pinned, a budget that is set for the node is
- * shared by need, and idle cores are found. With a ledger for
+ * shared by need, and so are idle cores among the ranks' helpers. With a ledger for
  * each device the same counts registrations of that device: then "bytes" below
  * stands for these, one each.
  *
@@ -71,6 +71,8 @@ typedef struct ucs_node_figures {
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
     unsigned         idle_cores;  /**< as the helper saw at last */
+    uint64_t         rests;       /**< times that the helper stood down */
+    uint64_t         rest_ns;     /**< how long in all */
 } ucs_node_figures_t;
 
 /** Deregisters idle memory, at least @a length bytes if there is as much.
@@ -170,12 +172,19 @@ int ucs_node_mend(ucs_node_h node, uint64_t now);
 
 
 /**
- * Find the node's idle cores (Li et al. 2011, section 5).
+ * Find the node's idle cores. They are for the helpers of the ranks that have
+ * pinned most lately (Li et al. 2011, section 5, conservative policy).
  *
  * @param [inout] cpus  In: processors that the helper may run on. Out: those of
  *                      them that no rank is bound to.
+ *
+ * @return Nonzero if one of them is for this rank. All ranks find the same.
  */
-void ucs_node_find_cores(ucs_node_h node, cpu_set_t *cpus);
+int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
+
+
+/** Say whether the helper makes registrations (as from the start), or rests. */
+void ucs_node_set_runs(ucs_node_h node, int runs);
 
 
 /** Bytes that all living ranks together have pinned now. */
@@ -205,6 +214,11 @@ uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
 /** @return Nonzero if the equations in node_int.h hold, as always, whatever
  *          other processes do. Not while deregistering for others. */
 int ucs_node_is_valid(ucs_node_h node);
+
+
+/** @return Nonzero if the ledger shows this process's figures, as always; after
+ *          another process overwrote them, once they are mended. */
+int ucs_node_is_shown(ucs_node_h node);
 
 END_C_DECLS
 

@@ -5,6 +5,10 @@
 
 #include <ucs/sys/math.h>
 
+/* A rank with a helper needs less memory because of it, and must not lose it to
+ * one that needs a little more */
+#define UCS_NODE_INCUMBENT 4 /* a quarter more */
+
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
 
@@ -15,6 +19,7 @@ void ucs_node_show(ucs_node_h node)
     unsigned word;
 
     ucs_store_relaxed(&slot->listens, node->listeners > 0);
+    ucs_store_relaxed(&slot->runs, !node->is_resting);
     ucs_store_relaxed(&slot->cores, node->cores);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         ucs_store_relaxed(&slot->cpus[word], node->cpus.__bits[word]);
@@ -31,11 +36,32 @@ static void ucs_node_take_cpus(ucs_ledger_slot_t *slot, cpu_set_t *cpus)
     }
 }
 
-void ucs_node_find_cores(ucs_node_h node, cpu_set_t *cpus)
+static uint64_t ucs_node_weight(ucs_node_h node, unsigned i)
+{
+    uint64_t demand = ucs_ledger_demand(node->ledger, i, node->ram);
+
+    return ucs_load_relaxed(&node->ledger->slots[i].runs) ?
+                   demand + demand / UCS_NODE_INCUMBENT :
+                   demand;
+}
+
+/* Ties go to the lower slot */
+static int ucs_node_is_ahead(ucs_node_h node, unsigned i)
+{
+    uint64_t weight = ucs_node_weight(node, i);
+    uint64_t own    = ucs_node_weight(node, node->slot);
+
+    return ucs_load_relaxed(&node->ledger->slots[i].listens) &&
+           ((weight > own) ||
+            ((weight == own) && (i < (unsigned)node->slot)));
+}
+
+int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
 {
     unsigned floating = 0;
+    unsigned ahead    = 0;
     ucs_ledger_slot_t *slot;
-    unsigned i, left;
+    unsigned i, left, idle;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         slot = &node->ledger->slots[i];
@@ -43,12 +69,33 @@ void ucs_node_find_cores(ucs_node_h node, cpu_set_t *cpus)
             (ucs_load_relaxed(&node->ledger->owner[i]) != 0)) {
             floating += ucs_min(ucs_load_relaxed(&slot->cores),
                                 UCS_LEDGER_CPUS);
+            ahead    += ucs_node_is_ahead(node, i);
             ucs_node_take_cpus(slot, cpus);
         }
     }
 
     left = CPU_COUNT(cpus);
+    idle = left - ucs_min(left, floating);
     ucs_lock(&node->lock);
-    node->idle_cores = left - ucs_min(left, floating);
+    node->idle_cores = idle;
+    ucs_unlock(&node->lock);
+    return ahead < idle;
+}
+
+void ucs_node_set_runs(ucs_node_h node, int runs)
+{
+    uint64_t now = node->now();
+
+    ucs_lock(&node->lock);
+    if (node->is_resting == !!runs) {
+        if (runs) {
+            node->rest_ns += now - node->rested;
+        } else {
+            node->rested = now;
+            ++node->rests;
+        }
+        node->is_resting = !runs;
+        ucs_node_show(node);
+    }
     ucs_unlock(&node->lock);
 }

@@ -67,6 +67,10 @@ struct ucs_node {
     cpu_set_t            cpus;                   /* of the application, */
     unsigned             cores;                  /* as in the parameters */
     unsigned             idle_cores;
+    int                  is_resting;             /* the helper */
+    uint64_t             rested;                 /* ns, when that began */
+    uint64_t             rests;
+    uint64_t             rest_ns;                /* of those that are over */
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;

@@ -504,6 +504,20 @@ size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
 uint64_t ucs_regcache_shrink_regions(ucs_regcache_h cache, uint64_t count);
 
 
+/**
+ * The helper stands down: what is registered stays, as under leave_pinned, and
+ * @ref ucs_regcache_rested is to be called instead of a step. It resumes: what is
+ * idle and not about to be used goes. By the helper, between steps; neither does
+ * anything the second time, nor for a cache that needs no helper.
+ */
+void ucs_regcache_rest(ucs_regcache_h cache);
+void ucs_regcache_resume(ucs_regcache_h cache);
+
+
+/** The step of a helper that has stood down: deregisters what was struck. */
+void ucs_regcache_rested(ucs_regcache_h cache);
+
+
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */
 int ucs_regcache_status_is_exhausted(ucs_status_t status);

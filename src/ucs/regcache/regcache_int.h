@@ -30,7 +30,8 @@
  *
  *   (here)     regcache.c: what a cache is created with, and its end; get.c: hit,
  *              wait, miss; put.c: the end of a use, invalidation; events.c:
- *              memory events, gate, distrust; stats.c: a snapshot of all figures
+ *              memory events, gate, distrust; rest.c: a helper that stands down;
+ *              stats.c: a snapshot of all figures
  *   step/      the helper's step
  *   policy/    what becomes of a registration that nobody uses
  *   announce/  receives that the program has posted

@@ -146,6 +146,7 @@ typedef struct ucs_regcache_plan {
     int                             is_pressing; /* after one of them something
                                                   may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
+    int                             is_resting; /* the helper has stood down */
     _Atomic(uint64_t)               asked;      /* access of the latest use that
                                                    registered, and one bit more;
                                                    for buffers that were never

@@ -75,6 +75,19 @@ static void uct_helper_hear_put(uct_helper_hear_log_t *log,
     }
 }
 
+void uct_helper_hear(const ucs_operation_t *operations, unsigned count)
+{
+    uct_helper_hear_log_t *log = &uct_helper_hear_log;
+
+    if (!ucs_load_relaxed(&uct_helper_hear_is_open) ||
+        !ucs_process_is_known()) {
+        return;
+    }
+    pthread_mutex_lock(&log->lock);
+    uct_helper_hear_put(log, operations, count);
+    pthread_mutex_unlock(&log->lock);
+}
+
 void uct_helper_hear_from(uct_helper_drain_func_t drain,
                           uct_helper_lost_func_t lost)
 {
@@ -174,6 +187,10 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     uct_helper_md_t *md           = idle->md;
     uint64_t next, took;
 
+    /* relaxed: the step's lock orders it */
+    if (ucs_load_relaxed(&md->is_resting)) {
+        return UCS_REGCACHE_TIME_NEVER;
+    }
     uct_helper_hear_step(md);
     next           = ucs_regcache_idle_step(md->cache, now, idle->spare_ns);
     took           = ucs_clock_now() - now;
@@ -239,7 +256,9 @@ void uct_helper_posted(uintptr_t address, size_t length)
     }
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
-            if (uct_helper_hear_is_used(domains, md) &&
+            /* relaxed: waking one that has begun to rest is harmless */
+            if (!ucs_load_relaxed(&md->is_resting) &&
+                uct_helper_hear_is_used(domains, md) &&
                 ucs_regcache_post_is_urgent(md->cache, address, length)) {
                 ucs_job_wake(md->job);
             }

@@ -64,6 +64,7 @@ typedef struct uct_helper_md {
     int                      is_planned;  /* the helper does more than
                                              deregister unmapped memory */
     uint64_t                 mend_at;     /* ns, the quota; the helper's own */
+    _Atomic(int)             is_resting;
     int                      watches;     /* the monitor was started */
     char                     name[UCT_MD_NAME_MAX];
     ucs_list_link_t          list;        /* in the session */
@@ -167,8 +168,9 @@ void uct_helper_md_count(uct_helper_md_t *md);
 void uct_helper_md_discount(uct_helper_md_t *md);
 
 
-/** Serve the node; in each step of the helper. */
-void uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
+/** Serve the node; in each step of the helper. @return When the next step is
+ *  due if the helper rests, 0 if it runs. */
+uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 
 
 /** Give a domain the operations of a forked child, without cache and thread. In

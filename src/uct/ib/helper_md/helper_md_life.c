@@ -71,10 +71,12 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     uct_helper_events_recheck(now);
     uct_helper_trust_step(now);
     uct_helper_hear_step(md);
-    if (md->is_planned) {
-        uct_helper_md_visit_node(md, now);
+    next = md->is_planned ? uct_helper_md_visit_node(md, now) : 0;
+    if (next == 0) {
+        next = ucs_regcache_step(md->cache, now);
+    } else {
+        ucs_regcache_rested(md->cache);
     }
-    next = ucs_regcache_step(md->cache, now);
     /* A cache that keeps nothing needs no thread */
     return uct_helper_trust_is_near(&count_at) ? ucs_min(next, count_at) : next;
 }

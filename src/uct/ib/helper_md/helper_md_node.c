@@ -15,7 +15,7 @@
 
 /*
  * The helper among those of its node: it gives back what others ask for, and learns
- * where it is to run.
+ * whether it is to run, and where.
  */
 
 /* Where the process's helper runs */
@@ -28,6 +28,7 @@ typedef struct uct_helper_place {
     cpu_set_t               allowed;
     cpu_set_t               bound;       /* what it moved to */
     uint64_t                turn_at;     /* ns */
+    int                     rests;
 } uct_helper_place_t;
 
 static uct_helper_place_t uct_helper_place;
@@ -129,6 +130,25 @@ static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
     }
 }
 
+/* Each domain in its own step, for the process's turn is in one of them */
+static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
+{
+    /* relaxed: only this thread writes it */
+    if (ucs_load_relaxed(&md->is_resting) == rests) {
+        return;
+    }
+
+    ucs_store_relaxed(&md->is_resting, rests);
+    ucs_helper_debug("%s: %s", md->name,
+                     rests ? "the helper rests: no core is idle" :
+                             "the helper resumes: a core is idle");
+    if (rests) {
+        ucs_regcache_rest(md->cache);
+    } else {
+        ucs_regcache_resume(md->cache);
+    }
+}
+
 /*
  * Registrations of the device
  */
@@ -214,16 +234,22 @@ void uct_helper_md_discount(uct_helper_md_t *md)
 /* Once for all domains */
 static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 {
-    cpu_set_t cpus = uct_helper_place.allowed;
+    uct_helper_place_t *place = &uct_helper_place;
+    cpu_set_t cpus            = place->allowed;
+    int has_core;
 
     if (!ucs_node_mend(md->node, now)) {
         ucs_helper_warn("another process wrote over the node's ledger: this "
                         "rank goes on by itself, with the whole of its budget");
     }
 
-    ucs_node_find_cores(md->node, &cpus);
+    has_core = ucs_node_find_core(md->node, &cpus);
     if (!uct_helper_md_is_idle(&md->config)) {
         uct_helper_md_move(md, &cpus);
+    }
+    if (md->config.cpu_policy == UCT_HELPER_CPU_POLICY_CONSERVATIVE) {
+        place->rests = !has_core;
+        ucs_node_set_runs(md->node, has_core);
     }
 }
 
@@ -236,12 +262,12 @@ static void uct_helper_md_visit_quota(uct_helper_md_t *md, uint64_t now)
     }
 }
 
-void uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
+uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
 
     if (md->node == NULL) {
-        return;
+        return 0;
     }
 
     ucs_node_serve(md->node);
@@ -252,4 +278,6 @@ void uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
         place->turn_at = now + UCS_NODE_TURN_NS;
         uct_helper_md_turn(md, now);
     }
+    uct_helper_md_rest(md, place->rests);
+    return place->rests ? place->turn_at : 0;
 }

@@ -118,6 +118,8 @@ static void uct_helper_node_keep_figures(uct_helper_node_process_t *process)
     sum->peak_bytes      = ucs_max(sum->peak_bytes, before.peak_bytes);
     sum->forced         += before.forced;
     sum->given_bytes    += before.given_bytes;
+    sum->rests          += before.rests;
+    sum->rest_ns        += before.rest_ns;
     process->has_figures = 1;
 }
 

@@ -6,7 +6,6 @@
 
 #include <ucs/node/node.h>
 #include <ucs/sys/clock.h>
-#include <test/own_ledger.h>
 
 #include <gtest/gtest.h>
 

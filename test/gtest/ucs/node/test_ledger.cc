@@ -453,6 +453,7 @@ TEST_F(test_ledger, each_wrong_word_is_seen)
     wrong(slot->answer, 1, false, true);
     wrong(slot->bell, 1, true, true); /* where nobody listens */
     wrong(slot->listens, 2, false, true);
+    wrong(slot->runs, 2, false, true);
     wrong(slot->cores, UCS_LEDGER_CPUS + 1, false, true);
     ucs_store_relaxed(&slot->listens, 1);
     wrong(slot->bell, 1, true, false);

@@ -319,10 +319,11 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_store_relaxed(&mapped->owner[0], 0);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
+    EXPECT_FALSE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ucs_node_is_valid(one->node()));
     EXPECT_TRUE(ucs_node_mend(one->node(), now()));
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
-    EXPECT_EQ(3 * MB, ucs_load_relaxed(&mapped->pinned[0]));
+    EXPECT_TRUE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ledger_is_settled(mapped));
     /* More than the node has is nonsense */
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);
@@ -346,8 +347,9 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
 
 class test_node_cores : public test_node {
 protected:
-    /* @return How many of @a cpus are idle */
-    static unsigned find(test_rank &rank, std::vector<int> cpus)
+    /* @return Whether one of @a cpus is for the rank; and how many are idle */
+    static bool find(test_rank &rank, std::vector<int> cpus,
+                     unsigned idle)
     {
         cpu_set_t set;
 
@@ -355,29 +357,81 @@ protected:
         for (int cpu : cpus) {
             CPU_SET(cpu, &set);
         }
-        ucs_node_find_cores(rank.node(), &set);
-        return rank.figures().idle_cores;
+        bool has_core = ucs_node_find_core(rank.node(), &set);
+        EXPECT_EQ(idle, rank.figures().idle_cores);
+        return has_core;
     }
 };
 
 TEST_F(test_node_cores, are_those_that_no_rank_holds)
 {
     test_rank bound(open(UINT64_MAX, 0, {1, 2}));
-    EXPECT_EQ(2u, find(bound, {0, 1, 2, 3}));
-    EXPECT_EQ(0u, find(bound, {1, 2}));
-    EXPECT_EQ(1u, find(bound, {0})) << "it is bound to others";
+    EXPECT_TRUE(find(bound, {0, 1, 2, 3}, 2));
+    EXPECT_FALSE(find(bound, {1, 2}, 0));
+    EXPECT_TRUE(find(bound, {0}, 1)) << "it is bound to others";
 
     test_rank floating(open(UINT64_MAX));
-    EXPECT_EQ(1u, find(bound, {0, 1, 2, 3}));
-    EXPECT_EQ(0u, find(bound, {0})) << "it may be there";
+    EXPECT_TRUE(find(bound, {0, 1, 2, 3}, 1));
+    EXPECT_FALSE(find(bound, {0}, 0)) << "it may be there";
 
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
     CPU_SET(2, &cpus);
     CPU_SET(1000, &cpus);
-    ucs_node_find_cores(floating.node(), &cpus);
+    ucs_node_find_core(floating.node(), &cpus);
     EXPECT_EQ(1, CPU_COUNT(&cpus));
     EXPECT_TRUE(CPU_ISSET(1000, &cpus));
+}
+
+/* Two cores for three helpers */
+TEST_F(test_node_cores, are_for_those_that_need_most)
+{
+    test_rank one(open(UINT64_MAX, 0, {0})), two(open(UINT64_MAX, 0, {0})),
+            three(open(UINT64_MAX, 0, {0}));
+
+    one.use(4 * MB);
+    two.use(6 * MB);
+    three.use(5 * MB);
+    EXPECT_TRUE(find(one, {1, 2}, 2)) << "nobody else listens";
+    for (auto rank : {&one, &two, &three}) {
+        ucs_node_listen(rank->node(), 1);
+    }
+    EXPECT_FALSE(find(one, {1, 2}, 2));
+    EXPECT_TRUE(find(two, {1, 2}, 2));
+    EXPECT_TRUE(find(three, {1, 2}, 2));
+
+    /* A little more does not take it away from who has one */
+    ucs_node_set_runs(one.node(), 0);
+    one.use(2 * MB);
+    EXPECT_FALSE(find(one, {1, 2}, 2));
+    EXPECT_TRUE(find(three, {1, 2}, 2));
+    one.use(MB);
+    EXPECT_TRUE(find(one, {1, 2}, 2));
+    EXPECT_FALSE(find(three, {1, 2}, 2));
+
+    /* The first of equals */
+    ucs_node_set_runs(one.node(), 1);
+    two.use(MB);
+    EXPECT_TRUE(find(one, {1}, 1));
+    EXPECT_FALSE(find(two, {1}, 1));
+}
+
+TEST_F(test_node_cores, rests_are_counted)
+{
+    test_rank one(open(UINT64_MAX));
+
+    ucs_node_set_runs(one.node(), 1);
+    EXPECT_EQ(0u, one.figures().rests);
+    EXPECT_EQ(0u, one.figures().rest_ns);
+    ucs_node_set_runs(one.node(), 0);
+    ucs_node_set_runs(one.node(), 0);
+    usleep(1000);
+    EXPECT_GE(one.figures().rest_ns, MS);
+    ucs_node_set_runs(one.node(), 1);
+    uint64_t rested = one.figures().rest_ns;
+    usleep(1000);
+    EXPECT_EQ(rested, one.figures().rest_ns);
+    EXPECT_EQ(1u, one.figures().rests);
 }
 
 /*

@@ -58,6 +58,28 @@ TEST_F(test_regcache, uses_lost_during_a_sweep_are_looked_for_after_it)
     EXPECT_TRUE(w->live.empty()) << w->live.size();
 }
 
+/* A rest interrupts a sweep. What is used at rest is in no queue, and lies where
+ * that sweep has been already. */
+TEST_F(test_regcache, uses_at_rest_are_looked_for_after_it)
+{
+    const unsigned count = 3000;
+
+    overrun_queue(count);
+    while (w->deregs < count / 2) {
+        w->advance(MS / 10);
+    }
+    ASSERT_FALSE(w->live.empty()) << "the sweep is over";
+    ucs_regcache_rest(w->cache);
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(count + i), MB);
+    }
+    w->now += 100 * MS;
+    ucs_regcache_resume(w->cache);
+    w->step();
+    w->advance(500 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+}
+
 /* A region whose next use lies far ahead is in the queue of registrations: the
  * end of its present use is lost, and that one is years away */
 TEST_F(test_regcache, lost_use_of_a_region_expected_later)

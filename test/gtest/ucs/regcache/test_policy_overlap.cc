@@ -517,4 +517,9 @@ TEST_F(test_regcache_overlap, without_a_helper_it_stays)
     use(0);
     w.advance(100000 * MS);
     EXPECT_TRUE(is_pinned(0));
+    /* A helper that stood down and comes back drops nothing */
+    ucs_regcache_rest(w.cache);
+    ucs_regcache_resume(w.cache);
+    w.advance(100000 * MS);
+    EXPECT_TRUE(is_pinned(0));
 }

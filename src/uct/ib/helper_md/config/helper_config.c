@@ -57,8 +57,9 @@ static const char *const uct_helper_auto_words[] = {"auto", NULL};
 
 
 static const char *const uct_helper_cpu_policy_words[] = {
-    [UCT_HELPER_CPU_POLICY_IDLE]       = "idle",
-    [UCT_HELPER_CPU_POLICY_AGGRESSIVE] = "aggressive",
+    [UCT_HELPER_CPU_POLICY_IDLE]         = "idle",
+    [UCT_HELPER_CPU_POLICY_CONSERVATIVE] = "conservative",
+    [UCT_HELPER_CPU_POLICY_AGGRESSIVE]   = "aggressive",
     NULL
 };
 
@@ -84,17 +85,11 @@ static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
 
 /* UCX's readers of sizes, numbers and times accept a sign and ignore trailing
  * text: -1 or 1x would be no ceiling. So these are read here. */
-#define UCT_HELPER_READER(_name) \
-    static int uct_helper_read_##_name(const char *text, void *value_p, \
-                                       const void *words) \
-    { \
-        return uct_helper_value_##_name(text, value_p); \
-    }
-
-UCT_HELPER_READER(size)
-UCT_HELPER_READER(share)
-UCT_HELPER_READER(report)
-UCT_HELPER_READER(told)
+static int
+uct_helper_read_size(const char *text, void *value_p, const void *words)
+{
+    return uct_helper_value_size(text, value_p);
+}
 
 static int
 uct_helper_read_count(const char *text, void *value_p, const void *words)
@@ -126,6 +121,12 @@ uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
 }
 
 static int
+uct_helper_read_share(const char *text, void *value_p, const void *words)
+{
+    return uct_helper_value_share(text, value_p);
+}
+
+static int
 uct_helper_read_region(const char *text, void *value_p, const void *words)
 {
     size_t bytes;
@@ -137,6 +138,12 @@ uct_helper_read_region(const char *text, void *value_p, const void *words)
 
     *(size_t*)value_p = bytes;
     return 1;
+}
+
+static int
+uct_helper_read_report(const char *text, void *value_p, const void *words)
+{
+    return uct_helper_value_report(text, value_p);
 }
 
 static int
@@ -192,6 +199,12 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
                                  &config->pin_per_page_ns);
 }
 
+static int
+uct_helper_read_told(const char *text, void *value_p, const void *words)
+{
+    return uct_helper_value_told(text, value_p);
+}
+
 static const uct_helper_rule_t uct_helper_rules[] = {
     UCT_HELPER_RULE(helper, ucs_config_sscanf_on_off, NULL, helper, "y or n"),
     UCT_HELPER_RULE(policy, ucs_config_sscanf_enum, ucs_regcache_policy_names,
@@ -221,7 +234,7 @@ static const uct_helper_rule_t uct_helper_rules[] = {
                     "auto, a list such as 0-3,8, or nothing"),
     UCT_HELPER_RULE(cpu_policy, ucs_config_sscanf_enum,
                     uct_helper_cpu_policy_words, cpu_policy,
-                    "idle or aggressive"),
+                    "idle, conservative or aggressive"),
     UCT_HELPER_RULE(coalesce, ucs_config_sscanf_enum, uct_helper_coalesce_words,
                     coalesce, "off, local or remote"),
     UCT_HELPER_RULE(log, uct_helper_read_log, uct_helper_log_words, log_level,

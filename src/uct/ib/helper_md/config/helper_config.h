@@ -61,10 +61,13 @@ typedef enum uct_helper_cpu_mode {
 /** As many registrations as the device says that it allows. */
 #define UCT_HELPER_REGIONS_AUTO 0
 
-/** Which processor time the helper takes. The last one is the paper's. */
+/** Which processor time the helper takes. The last two are the paper's. */
 typedef enum uct_helper_cpu_policy {
-    UCT_HELPER_CPU_POLICY_IDLE,      /**< only what nobody else wants */
-    UCT_HELPER_CPU_POLICY_AGGRESSIVE /**< what it needs */
+    UCT_HELPER_CPU_POLICY_IDLE,         /**< only what nobody else wants */
+    UCT_HELPER_CPU_POLICY_CONSERVATIVE, /**< what it needs, if one of the node's
+                                             idle cores is for its rank; else it
+                                             rests */
+    UCT_HELPER_CPU_POLICY_AGGRESSIVE    /**< what it needs */
 } uct_helper_cpu_policy_t;
 
 /** Options as strings, filled by UCX's parser; those of the software NIC are

@@ -93,9 +93,10 @@ ucs_config_field_t uct_helper_options_table[] = {
      offsetof(uct_helper_options_t, cpu), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_CPU_POLICY", "idle",
-     "What processor time the helpers take:\n"
-     "  idle       - only what nobody else wants, on any core\n"
-     "  aggressive - what they need; they share idle cores, or those of the ranks",
+     "Which ranks of a node have a helper, and what processor time it takes:\n"
+     "  idle         - all; only what nobody else wants, on any core\n"
+     "  conservative - one for each idle core, those that need most memory\n"
+     "  aggressive   - all; they share idle cores, or those of the ranks",
      offsetof(uct_helper_options_t, cpu_policy), UCS_CONFIG_TYPE_STRING},
 
     {"HELPER_COALESCE", "local",

@@ -149,6 +149,21 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
     }
 }
 
+void uct_helper_report_note_rest(uct_helper_figures_t *figures)
+{
+    const ucs_node_figures_t *node = &figures->node;
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+
+    if (!figures->has_node || (node->rests == 0)) {
+        return;
+    }
+
+    snprintf(note, sizeof(note),
+             "the helper rested %.1f of %.1f s, while no core was idle",
+             node->rest_ns * 1e-9, figures->elapsed_seconds);
+    uct_helper_report_add_note(figures, note);
+}
+
 /* A report's file and the temporary one that is renamed to it. /dev/null needs
  * neither: fd is -1. */
 typedef struct uct_helper_report_file {

@@ -16,7 +16,7 @@
 
 BEGIN_C_DECLS
 
-#define UCT_HELPER_REPORT_VERSION   4
+#define UCT_HELPER_REPORT_VERSION   3
 #define UCT_HELPER_REPORT_NOTES_MAX 16
 #define UCT_HELPER_REPORT_NOTE_MAX  192
 #define UCT_HELPER_REPORT_NAMES_MAX 512
@@ -75,6 +75,13 @@ void uct_helper_report_add_quota(uct_helper_figures_t *figures,
 /** Add a note, unless it is there or there is no room. */
 void uct_helper_report_add_note(uct_helper_figures_t *figures,
                                 const char *note);
+
+
+/**
+ * Add a note for a helper that rested: since when, how long and why, so that
+ * the reports of all ranks show which had no helper.
+ */
+void uct_helper_report_note_rest(uct_helper_figures_t *figures);
 
 
 /**

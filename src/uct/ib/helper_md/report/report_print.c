@@ -174,7 +174,8 @@ static void uct_helper_report_json_no_node(ucs_json_t *json)
 {
     static const char *const keys[] = {
         "node_ranks", "node_pinned_peak_bytes", "node_budget_bytes",
-        "node_forced", "node_given_bytes", "idle_cores"
+        "node_forced", "node_given_bytes", "idle_cores", "helper_rests",
+        "helper_rest_seconds"
     };
     unsigned i;
 
@@ -203,6 +204,8 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     ucs_json_count(json, "node_forced", node->forced);
     ucs_json_count(json, "node_given_bytes", node->given_bytes);
     ucs_json_count(json, "idle_cores", node->idle_cores);
+    ucs_json_count(json, "helper_rests", node->rests);
+    ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
 }
 
 /* Likewise */

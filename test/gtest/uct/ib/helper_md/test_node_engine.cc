@@ -236,3 +236,51 @@ TEST_F(test_node_engine, what_the_device_refuses_is_learned_from)
     w->put(one);
     w->put(two);
 }
+
+/*
+ * Rest
+ */
+
+TEST_F(test_node_engine, at_rest_registrations_stay_and_uses_wake_nobody)
+{
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+    learn(0);
+    ucs_regcache_memh_t in_use = w->get(buffer(2), MB);
+    ucs_regcache_rest(w->cache);
+    EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
+    w->use(buffer(0), MB);
+    w->use(buffer(1), MB);
+    w->put(in_use);
+    ucs_regcache_rested(w->cache);
+    w->wakes = 0;
+    for (unsigned i = 0; i < 10; ++i) {
+        w->now += 100 * MS;
+        for (unsigned j = 0; j < 3; ++j) {
+            w->use(buffer(j), MB);
+        }
+        ucs_regcache_rested(w->cache);
+    }
+    EXPECT_EQ(0u, w->wakes);
+    EXPECT_EQ(3u, w->live.size());
+    EXPECT_EQ(3 * MB, m_mine);
+}
+
+TEST_F(test_node_engine, after_rest_what_is_idle_goes_and_is_expected_again)
+{
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * MB);
+    learn(0);
+    ucs_regcache_rest(w->cache);
+    for (unsigned i = 0; i < 3; ++i) {
+        w->use(buffer(i), MB);
+    }
+    w->now += 100 * MS;
+    ucs_regcache_resume(w->cache);
+    EXPECT_TRUE(ucs_regcache_needs_helper(w->cache));
+    w->step();
+    w->advance(200 * MS);
+    EXPECT_TRUE(w->live.empty()) << w->live.size();
+    learn(0);
+    uint64_t on_time = w->stats().on_time;
+    w->use(buffer(0), MB);
+    EXPECT_EQ(on_time + 1, w->stats().on_time);
+}
