@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 /**
@@ -16,6 +17,16 @@
  *
  * A node ledger of the test's own, so that no job that runs beside decides it.
  */
+
+/** Remove a segment for processes that come later; those that have it attached keep it.
+ *  @return Zero if there is none. */
+static inline int ucs_ledger_remove(const char *name)
+{
+    int id = shmget(ucs_ledger_key(name), 0, 0);
+
+    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
+}
+
 
 /** Take one, for this process and its children. */
 static inline void own_ledger_take(const char *test)

@@ -7,6 +7,8 @@
  */
 #include "fuzz.h"
 
+#include "../own_ledger.h"
+
 #include <ucs/node/node.h>
 
 #include <stdio.h>

@@ -15,9 +15,17 @@ int uct_pin_md_is_attached(uct_md_h md)
 size_t uct_pin_md_pinned_bytes(uct_md_h md)
 {
     uct_pin_md_t *pin = uct_pin_md_find(md);
+    size_t num_bytes  = 0;
+    uct_pin_region_t *region;
 
-    return ((pin == NULL) || !uct_pin_md_is_owner(pin)) ?
-           0 : uct_pin_table_bytes(&pin->table);
+    if ((pin != NULL) && uct_pin_md_is_owner(pin)) {
+        pthread_mutex_lock(&pin->table.lock);
+        ucs_list_for_each(region, &pin->table.regions, list) {
+            num_bytes += region->length;
+        }
+        pthread_mutex_unlock(&pin->table.lock);
+    }
+    return num_bytes;
 }
 
 const uct_pin_config_t *uct_pin_md_config(uct_md_h md)

@@ -123,9 +123,8 @@ void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end)
         after    = (last > end) ? last - end : 0;
         other    = ((before > 0) && (after > 0)) ? ucs_extents_take(set) : NULL;
         if ((before > 0) && (after > 0) && (other == NULL)) {
-            set->lost_bytes += (before < after) ? before : after;
-            before           = (before < after) ? 0 : before;
-            after            = (before > 0) ? 0 : after;
+            before = (before < after) ? 0 : before;
+            after  = (before > 0) ? 0 : after;
         }
         if (other != NULL) {
             ucs_extents_put(set, other, end, last, per_byte * (double)after);

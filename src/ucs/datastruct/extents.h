@@ -43,7 +43,6 @@ typedef struct ucs_extents {
     unsigned           spares;
     size_t             bytes;
     double             pieces;
-    size_t             lost_bytes;
 } ucs_extents_t;
 
 /** Spare nodes that an owner keeps for removals. */
@@ -66,8 +65,8 @@ int ucs_extents_covers(const ucs_extents_t *set, uintptr_t start,
  *  there. Takes one spare node at most; does nothing if there is none. */
 void ucs_extents_add(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
-/** Remove [start, end), start below end. Bytes that are dropped besides, for
- *  want of a spare node, are counted in lost_bytes. */
+/** Remove [start, end), start below end. For want of a spare node the smaller half
+ *  of what it splits goes as well. */
 void ucs_extents_remove(ucs_extents_t *set, uintptr_t start, uintptr_t end);
 
 END_C_DECLS

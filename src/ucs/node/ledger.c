@@ -385,10 +385,3 @@ void ucs_ledger_remove_unused(int key)
         (void)shmctl(id, IPC_RMID, NULL);
     }
 }
-
-int ucs_ledger_remove(const char *name)
-{
-    int id = shmget(ucs_ledger_key(name), 0, 0);
-
-    return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
-}

@@ -162,11 +162,6 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
 void ucs_ledger_close(ucs_ledger_t *ledger);
 
 
-/** Remove the segment for processes that come later; those that have it
- *  attached keep it. @return Zero if there is none. */
-int ucs_ledger_remove(const char *name);
-
-
 /** Remove the segment with this key if no process has it attached. One that is just
  *  about to would have it to itself. */
 void ucs_ledger_remove_unused(int key);

@@ -47,25 +47,6 @@ int ucs_node_is_valid(ucs_node_h node)
     return is_valid;
 }
 
-int ucs_node_is_shown(ucs_node_h node)
-{
-    ucs_ledger_t *ledger = node->ledger;
-    unsigned slot        = node->slot;
-    int is_shown;
-
-    ucs_lock(&node->lock);
-    is_shown = (ucs_load_relaxed(&ledger->owner[slot]) == node->owner) &&
-               (ucs_load_relaxed(&ledger->pinned[slot]) == node->pinned) &&
-               (ucs_load_relaxed(&ledger->taken[slot]) % UCS_LEDGER_RISE ==
-                ucs_min(node->pinned + node->reserved, node->ram)) &&
-               (ucs_load_relaxed(&ledger->slots[slot].listens) ==
-                (node->listeners > 0)) &&
-               (ucs_load_relaxed(&ledger->slots[slot].runs) ==
-                !node->is_resting);
-    ucs_unlock(&node->lock);
-    return is_shown;
-}
-
 /*
  * Sums
  */

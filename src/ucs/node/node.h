@@ -215,11 +215,6 @@ uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
  *          other processes do. Not while deregistering for others. */
 int ucs_node_is_valid(ucs_node_h node);
 
-
-/** @return Nonzero if the ledger shows this process's figures, as always; after
- *          another process overwrote them, once they are mended. */
-int ucs_node_is_shown(ucs_node_h node);
-
 END_C_DECLS
 
 #endif

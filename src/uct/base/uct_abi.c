@@ -24,6 +24,17 @@
 #define UCT_ABI_HIT_COST_ENV_IB  "UCX_IB_RCACHE_OVERHEAD"
 #define UCT_ABI_HIT_COST_ENV_UCP "UCX_RCACHE_OVERHEAD"
 
+/* What has stayed since */
+#define UCT_ABI_FROM_16 \
+    .num_ib_slots = 1, .has_reg_params = 1, .attr_flags = 24, \
+    .attr_reg_mem_types = 32, .attr_cache_mem_types = 48, \
+    .component_list = 200, .has_config_entry = 1, \
+    .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP
+#define UCT_ABI_FROM_18 \
+    UCT_ABI_FROM_16, .attr_detect_mem_types = 64, .attr_reg_cost = 96, \
+    .attr_local_cpus = 136, .config_field = 88, \
+    .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP
+
 /*
  * One row for each stretch of releases whose layouts are the same, read from
  * the tag that is named, and compared with those in between: uct_md.h,
@@ -69,59 +80,25 @@ static const uct_abi_t uct_abi_rows[] = {
      .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
      .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
 
-    {.minor_min = 16, .minor_max = 16, .tag = "v1.16.0",
-     .num_slots = 11, .num_ib_slots = 1, .has_reg_params = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 56,
-     .attr_reg_cost = 88, .attr_local_cpus = 128, .attr_size = 528,
-     .component_list = 200, .has_config_entry = 1, .config_field = 80,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+    {.minor_min = 16, .minor_max = 16, .tag = "v1.16.0", UCT_ABI_FROM_16,
+     .num_slots = 11, .attr_detect_mem_types = 56, .attr_reg_cost = 88,
+     .attr_local_cpus = 128, .attr_size = 528, .config_field = 80},
 
-    {.minor_min = 17, .minor_max = 17, .tag = "v1.17.0",
-     .num_slots = 11, .num_ib_slots = 1, .has_reg_params = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 56,
-     .attr_reg_cost = 88, .attr_local_cpus = 128, .attr_size = 528,
-     .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
+    {.minor_min = 17, .minor_max = 17, .tag = "v1.17.0", UCT_ABI_FROM_16,
+     .num_slots = 11, .attr_detect_mem_types = 56, .attr_reg_cost = 88,
+     .attr_local_cpus = 128, .attr_size = 528, .config_field = 88},
 
-    {.minor_min = 18, .minor_max = 20, .tag = "v1.18.1",
-     .num_slots = 11, .num_ib_slots = 1, .has_reg_params = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 64,
-     .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 536,
-     .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
+    {.minor_min = 18, .minor_max = 20, .tag = "v1.18.1", UCT_ABI_FROM_18,
+     .num_slots = 11, .attr_size = 536},
 
-    {.minor_min = 21, .minor_max = 21, .tag = "v1.21.0",
-     .num_slots = 12, .num_ib_slots = 1, .has_reg_params = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 64,
-     .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 536,
-     .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
+    {.minor_min = 21, .minor_max = 21, .tag = "v1.21.0", UCT_ABI_FROM_18,
+     .num_slots = 12, .attr_size = 536},
 
-    {.minor_min = 22, .minor_max = 22, .tag = "v1.22.0",
-     .num_slots = 12, .num_ib_slots = 1, .has_reg_params = 1,
-     .has_reg_mem_type = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 64,
-     .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 544,
-     .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP},
+    {.minor_min = 22, .minor_max = 22, .tag = "v1.22.0", UCT_ABI_FROM_18,
+     .num_slots = 12, .attr_size = 544, .has_reg_mem_type = 1},
 
-    {.minor_min = 23, .minor_max = 23, .tag = "9466d104a3",
-     .num_slots = 13, .num_ib_slots = 1, .has_reg_params = 1,
-     .has_reg_mem_type = 1,
-     .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 64,
-     .attr_reg_cost = 96, .attr_local_cpus = 136, .attr_size = 544,
-     .component_list = 200, .has_config_entry = 1, .config_field = 88,
-     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP}
+    {.minor_min = 23, .minor_max = 23, .tag = "9466d104a3", UCT_ABI_FROM_18,
+     .num_slots = 13, .attr_size = 544, .has_reg_mem_type = 1}
 };
 
 #define UCT_ABI_NUM_ROWS (sizeof(uct_abi_rows) / sizeof(uct_abi_rows[0]))

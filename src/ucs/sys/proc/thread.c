@@ -21,8 +21,8 @@
 
 #define UCS_STACK_SIZE (512ul << 10)
 
-#define UCS_THREAD_END_WAIT_NS  5000000000ul
-#define UCS_THREAD_END_PAUSE_NS 100000
+#define UCS_THREAD_END_WAIT_NS 5000000000ul
+#define UCS_THREAD_PAUSE_NS    100000
 
 /* Units of ucs_thread_steps */
 #define UCS_THREAD_STEP UINT32_C(1)
@@ -30,8 +30,7 @@
 
 /* A fork waits for steps that are under way for so many pauses, a second or a little
  * more. A step takes milliseconds. */
-#define UCS_THREAD_HOLD_TRIES    10000
-#define UCS_THREAD_HOLD_PAUSE_NS 100000
+#define UCS_THREAD_HOLD_TRIES 10000
 
 /* A thread that waits for a fork looks so often whether it is to stop */
 #define UCS_THREAD_FORK_NS UINT64_C(5000000)
@@ -473,7 +472,7 @@ static int ucs_thread_steps_here(ucs_thread_h thread)
 
 int ucs_thread_end(ucs_thread_h thread)
 {
-    const struct timespec pause = {0, UCS_THREAD_END_PAUSE_NS};
+    const struct timespec pause = {0, UCS_THREAD_PAUSE_NS};
     uint64_t end                = ucs_clock_now() + UCS_THREAD_END_WAIT_NS;
     int has_ended               = 1;
 
@@ -524,7 +523,7 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
 
 int ucs_thread_hold(void)
 {
-    const struct timespec pause = {0, UCS_THREAD_HOLD_PAUSE_NS};
+    const struct timespec pause = {0, UCS_THREAD_PAUSE_NS};
     int is_first  = (ucs_thread_forks++ == 0);
     uint32_t mine = is_first && ucs_thread_is_counted ? UCS_THREAD_STEP : 0;
     unsigned left = ucs_load_relaxed(&ucs_thread_held_in_vain) ?

@@ -75,19 +75,6 @@ static void uct_helper_hear_put(uct_helper_hear_log_t *log,
     }
 }
 
-void uct_helper_hear(const ucs_operation_t *operations, unsigned count)
-{
-    uct_helper_hear_log_t *log = &uct_helper_hear_log;
-
-    if (!ucs_load_relaxed(&uct_helper_hear_is_open) ||
-        !ucs_process_is_known()) {
-        return;
-    }
-    pthread_mutex_lock(&log->lock);
-    uct_helper_hear_put(log, operations, count);
-    pthread_mutex_unlock(&log->lock);
-}
-
 void uct_helper_hear_from(uct_helper_drain_func_t drain,
                           uct_helper_lost_func_t lost)
 {

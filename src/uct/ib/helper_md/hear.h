@@ -75,15 +75,6 @@ uint64_t uct_helper_hear_lost(void);
 
 
 /**
- * Put operations into the log. Takes the log's lock for the time of a copy; no
- * allocation. Any thread but one in a memory event or a signal handler.
- *
- * @param [in] operations  Copied.
- */
-void uct_helper_hear(const ucs_operation_t *operations, unsigned count);
-
-
-/**
  * One step of the caches of all open domains, in a thread that would wait
  * otherwise. Work that takes longer than the wait so far, and than a few
  * microseconds, is left to the helper thread, which is woken.

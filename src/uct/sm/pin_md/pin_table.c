@@ -82,7 +82,6 @@ static int uct_pin_table_insert(uct_pin_table_t *table,
         region->ring = ring;
         ucs_list_add_tail(&table->regions, &region->list);
         ++table->num_regions;
-        table->num_bytes += region->length;
     }
     pthread_mutex_unlock(&table->lock);
 
@@ -100,7 +99,6 @@ static void uct_pin_table_remove(uct_pin_table_t *table,
     }
     ucs_list_del(&region->list);
     --table->num_regions;
-    table->num_bytes -= region->length;
     pthread_mutex_unlock(&table->lock);
 }
 
@@ -250,20 +248,9 @@ static uct_pin_ring_t *uct_pin_table_ring(uct_pin_table_t *table,
                         [index % UCT_PIN_RINGS_PER_CLASS];
 }
 
-size_t uct_pin_table_bytes(uct_pin_table_t *table)
-{
-    size_t num_bytes;
-
-    pthread_mutex_lock(&table->lock);
-    num_bytes = table->num_bytes;
-    pthread_mutex_unlock(&table->lock);
-    return num_bytes;
-}
-
 int uct_pin_table_is_valid(uct_pin_table_t *table)
 {
     unsigned count = 0;
-    size_t sum     = 0;
     uct_pin_region_t *region;
     int is_valid;
     unsigned i;
@@ -271,10 +258,9 @@ int uct_pin_table_is_valid(uct_pin_table_t *table)
     pthread_mutex_lock(&table->lock);
     ucs_list_for_each(region, &table->regions, list) {
         ++count;
-        sum += region->length;
     }
     is_valid = (count == table->num_regions) &&
-               (count <= table->max_regions) && (sum == table->num_bytes);
+               (count <= table->max_regions);
     for (i = 0; is_valid && (i < UCT_PIN_NUM_RINGS); ++i) {
         is_valid = uct_pin_table_ring_is_valid(table,
                                                uct_pin_table_ring(table, i));
@@ -302,7 +288,6 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
     pthread_mutex_init(&table->lock, NULL);
     ucs_list_head_init(&table->regions);
     table->num_regions = 0;
-    table->num_bytes   = 0;
     table->max_regions = max_regions;
 
     for (i = 0; i < UCT_PIN_NUM_RINGS; ++i) {

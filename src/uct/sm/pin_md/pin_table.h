@@ -66,7 +66,6 @@ typedef struct uct_pin_region {
 /**
  * Invariants, under the lock:
  *   num_regions == length of regions <= max_regions
- *   num_bytes   == sum(length of each)
  *   sum(num_slots of regions on a ring) + ring.num_free == ring.num_slots,
  *   and each slot is free or of one region, once
  */
@@ -77,7 +76,6 @@ typedef struct uct_pin_table {
     ucs_list_link_t regions;
     unsigned        num_regions;
     unsigned        max_regions;
-    size_t          num_bytes;
     uct_pin_ring_t  rings[UCT_PIN_CLASS_LAST][UCT_PIN_RINGS_PER_CLASS];
 } uct_pin_table_t;
 
@@ -97,10 +95,6 @@ void uct_pin_table_cleanup(uct_pin_table_t *table);
 
 /** Do the invariants hold? From any thread; looks at each slot. */
 int uct_pin_table_is_valid(uct_pin_table_t *table);
-
-
-/** Bytes of all regions. From any thread. */
-size_t uct_pin_table_bytes(uct_pin_table_t *table);
 
 
 /** In a forked child: forget the table without touching the rings. */

@@ -6,6 +6,7 @@
 
 #include <ucs/node/node.h>
 #include <ucs/sys/clock.h>
+#include <test/own_ledger.h>
 
 #include <gtest/gtest.h>
 

@@ -319,11 +319,10 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_store_relaxed(&mapped->owner[0], 0);
     EXPECT_EQ(0u, ucs_node_sum(two->node()));
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX);
-    EXPECT_FALSE(ucs_node_is_shown(one->node()));
     EXPECT_TRUE(ucs_node_is_valid(one->node()));
     EXPECT_TRUE(ucs_node_mend(one->node(), now()));
     EXPECT_EQ(3 * MB, ucs_node_sum(two->node()));
-    EXPECT_TRUE(ucs_node_is_shown(one->node()));
+    EXPECT_EQ(3 * MB, ucs_load_relaxed(&mapped->pinned[0]));
     EXPECT_TRUE(ledger_is_settled(mapped));
     /* More than the node has is nonsense */
     ucs_store_relaxed(&mapped->pinned[0], UINT64_MAX / 2);

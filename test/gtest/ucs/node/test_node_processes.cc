@@ -126,7 +126,6 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
     survivor->stop(); /* it may be giving something back for a dead one */
     survivor->drop(UINT64_MAX);
     EXPECT_EQ(0u, ucs_node_sum(survivor->node()));
-    EXPECT_TRUE(ucs_node_is_shown(survivor->node()));
 
     ucs_ledger_t *mapped = ledger();
     EXPECT_TRUE(ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));

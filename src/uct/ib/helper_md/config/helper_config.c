@@ -85,11 +85,17 @@ static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
 
 /* UCX's readers of sizes, numbers and times accept a sign and ignore trailing
  * text: -1 or 1x would be no ceiling. So these are read here. */
-static int
-uct_helper_read_size(const char *text, void *value_p, const void *words)
-{
-    return uct_helper_value_size(text, value_p);
-}
+#define UCT_HELPER_READER(_name) \
+    static int uct_helper_read_##_name(const char *text, void *value_p, \
+                                       const void *words) \
+    { \
+        return uct_helper_value_##_name(text, value_p); \
+    }
+
+UCT_HELPER_READER(size)
+UCT_HELPER_READER(share)
+UCT_HELPER_READER(report)
+UCT_HELPER_READER(told)
 
 static int
 uct_helper_read_count(const char *text, void *value_p, const void *words)
@@ -121,12 +127,6 @@ uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
 }
 
 static int
-uct_helper_read_share(const char *text, void *value_p, const void *words)
-{
-    return uct_helper_value_share(text, value_p);
-}
-
-static int
 uct_helper_read_region(const char *text, void *value_p, const void *words)
 {
     size_t bytes;
@@ -138,12 +138,6 @@ uct_helper_read_region(const char *text, void *value_p, const void *words)
 
     *(size_t*)value_p = bytes;
     return 1;
-}
-
-static int
-uct_helper_read_report(const char *text, void *value_p, const void *words)
-{
-    return uct_helper_value_report(text, value_p);
 }
 
 static int
@@ -197,12 +191,6 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
 
     return uct_helper_value_cost(text, &config->pin_base_ns,
                                  &config->pin_per_page_ns);
-}
-
-static int
-uct_helper_read_told(const char *text, void *value_p, const void *words)
-{
-    return uct_helper_value_told(text, value_p);
 }
 
 static const uct_helper_rule_t uct_helper_rules[] = {

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/node/ledger.h>
+#include <test/own_ledger.h>
 #include <uct/ib/helper_md/node_process.h>
 
 #include <gtest/gtest.h>

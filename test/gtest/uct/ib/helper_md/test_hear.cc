@@ -8,6 +8,8 @@
 #include <ucs/sys/clock.h>
 
 #include <atomic>
+#include <deque>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -54,6 +56,31 @@ protected:
         m_threads.clear();
     }
 
+    void SetUp() override
+    {
+        test_decorator::SetUp();
+        uct_helper_hear_from(drain, nullptr);
+    }
+
+    void TearDown() override
+    {
+        uct_helper_hear_from(nullptr, nullptr);
+        test_decorator::TearDown();
+    }
+
+    /* What was said since */
+    static unsigned drain(ucs_operation_t *operations, unsigned max)
+    {
+        std::lock_guard<std::mutex> guard(m_lock);
+        unsigned count = 0;
+
+        for (; (count < max) && !m_said.empty(); ++count) {
+            operations[count] = m_said.front();
+            m_said.pop_front();
+        }
+        return count;
+    }
+
     static void say(ucs_operation_kind_t kind, void *address, uint32_t id,
                     size_t length = TEST_LENGTH)
     {
@@ -65,13 +92,19 @@ protected:
         operation.address = (uintptr_t)address;
         operation.length  = length;
         operation.label   = 77;
-        uct_helper_hear(&operation, 1);
+        std::lock_guard<std::mutex> guard(m_lock);
+        m_said.push_back(operation);
     }
 
-    std::vector<std::thread> m_threads;
-    std::atomic<bool>        m_is_over{false};
-    std::atomic<uint64_t>    m_steps{0};
+    static std::mutex                  m_lock;
+    static std::deque<ucs_operation_t> m_said;
+    std::vector<std::thread>           m_threads;
+    std::atomic<bool>                  m_is_over{false};
+    std::atomic<uint64_t>              m_steps{0};
 };
+
+std::mutex test_idle::m_lock;
+std::deque<ucs_operation_t> test_idle::m_said;
 
 TEST_F(test_idle, of_open_domains_alone)
 {
