@@ -152,7 +152,7 @@ void ucs_predict_order_gap_begin(ucs_predict_order_h order,
     buffer->row_ns  = order_best_hold(order, buffer, price,
                                       order->tuning.row_missed);
     buffer->hold_ns = order_best_hold(order, buffer, price, 1);
-    ucs_predict_order_best_key(label);
+    ucs_predict_order_best_key(order, label, price->rent_ns);
     if (is_first) {
         order_choose_first(order, buffer, label, price);
     } else {

@@ -284,11 +284,12 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
                                    const ucs_predict_price_t *price,
                                    uint64_t now);
 
-/** Let the plan that goes by one key go by the key and the part of its delays that have
- *  cost least so far, a missed use or two being added to each; by ORDER_KEY_LAST if none
- *  is as good as that.
+/** Let the plan that goes by one key go by the key and the part of its delays of which
+ *  the least cost is expected, by what they have cost so far and how much is known of
+ *  them; by ORDER_KEY_LAST if that is two missed uses or more.
  *  The plan for bursts goes by a key of its own, that tells what is beyond them. */
-void ucs_predict_order_best_key(order_label_t *label);
+void ucs_predict_order_best_key(ucs_predict_order_h order,
+                                order_label_t *label, double rent_ns);
 
 /*
  * Dues (order_due.c)

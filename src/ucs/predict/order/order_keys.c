@@ -18,6 +18,10 @@ static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
  * use as the one before */
 #define ORDER_SOUND_DISTANCE 1.5
 
+/* Delays are taken to differ by so much, ns, however alike those are that were seen: it
+ * is divided by */
+#define ORDER_RANGE 1000.0
+
 
 /*
  * The list of keys that wait
@@ -140,29 +144,44 @@ static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
                                     &owner->turn_cost[share - ORDER_SHARES];
 }
 
-/* The next delay may be below the least so far. A margin below it costs its share of the
- * rent time. It saves a missed use with the chance that the next delay is below the least
- * of n, 1 / (n + 1), but above the margin. For delays that are equally likely anywhere in
- * a range the sum is least with
+/* Where delays are equally likely anywhere in a range, of which no more is known than the
+ * n delays that were seen, the next is below the least of them by more than a margin with
+ * the chance
  *
- *     margin = range * (1 - ((n + 1) / n * range / rent)^(1 / (n - 1)))
+ *     1 / (n + 1) * (range / (range + margin))^(n - 1)
  *
  * The range is taken to be twice the way from the least to the middle one. */
+static double order_range(const ucs_predict_delays_t *delays)
+{
+    return ucs_max(2 * (ucs_predict_delays_at(delays, 0.5) -
+                        ucs_predict_delays_at(delays, 0)),
+                   ORDER_RANGE);
+}
+
+/* A margin costs its share of the rent time. With that chance of a missed use the sum is
+ * least where
+ *
+ *     margin = range * (((n - 1) / (n + 1) * rent / range)^(1 / n) - 1)
+ */
+static double order_margin(ucs_predict_order_h order,
+                           const ucs_predict_delays_t *delays, double rent_ns)
+{
+    double range  = order_range(delays);
+    double n      = delays->count;
+    double margin = range *
+                    (pow((n - 1) / (n + 1) * rent_ns / range, 1 / n) - 1);
+    double most   = ucs_predict_delays_at(delays, 0) *
+                    (1 - order->tuning.bound_least);
+
+    return (n == 1) ? most : ucs_min(ucs_max(margin, 0), most);
+}
+
 static double order_least_delay(ucs_predict_order_h order,
                                 const ucs_predict_delays_t *delays,
                                 double rent_ns)
 {
-    double delay  = ucs_predict_delays_at(delays, 0);
-    double margin = delay * (1 - order->tuning.bound_least);
-    double range  = 2 * (ucs_predict_delays_at(delays, 0.5) - delay);
-    double n      = delays->count;
-    double cost   = (n + 1) / n * range / rent_ns;
-
-    if (n == 1) {
-        return delay - margin;
-    }
-    range = (cost < 1) ? range * (1 - pow(cost, 1 / (n - 1))) : 0;
-    return delay - ucs_min(margin, range);
+    return ucs_predict_delays_at(delays, 0) -
+           order_margin(order, delays, rent_ns);
 }
 
 double ucs_predict_order_key_delay(ucs_predict_order_h order,
@@ -404,9 +423,37 @@ void ucs_predict_order_find_sounds(ucs_predict_order_h order,
     }
 }
 
-/* To what is chosen from more, two missed uses are added: there is luck in noise */
-static void order_key_best_share(order_label_t *label, unsigned i,
-                                 float *least)
+/* @return Missed uses that are to be expected in the next gap beside what the key has
+ *         cost so far. What has come n times of late fails the next time with the
+ *         chance 1 / (n + 1); so a key that comes later, and saves some holding, has to
+ *         have come often. The buffer's own use always comes: of it only a delay may be
+ *         too short. To gaps in turn one is added, as it is to the quarter when it is
+ *         judged: there is luck in noise, and they are chosen from more. */
+static double order_key_doubt(ucs_predict_order_h order,
+                              const order_label_t *label, unsigned i,
+                              unsigned share, double rent_ns)
+{
+    const order_key_t *key = &label->keys[i];
+    double came            = __builtin_popcount(key->seen);
+    ucs_predict_delays_t like;
+    double range, late;
+
+    if (i >= ORDER_KEY_FIRST) {
+        return 1 / ucs_max(came, 1); /* it was found the first time */
+    }
+    if (share == ORDER_SHARE_QUARTER) {
+        return 1 / (came + 1);
+    }
+    like  = ucs_predict_delays_every(&key->delays, order_share_every(share));
+    range = order_range(&like);
+    late  = pow(range / (range + order_margin(order, &like, rent_ns)),
+                like.count - 1);
+    return (late + (share >= ORDER_SHARES)) / (came + 1);
+}
+
+static void order_key_best_share(ucs_predict_order_h order,
+                                 order_label_t *label, unsigned i,
+                                 double rent_ns, float *least)
 {
     const order_key_t *key = &label->keys[i];
     unsigned share;
@@ -414,8 +461,9 @@ static void order_key_best_share(order_label_t *label, unsigned i,
 
     for (share = 0; (share < order_key_shares(i)) &&
                     (key->delays.count >= order_share_every(share)); ++share) {
-        cost = (*order_share_cost(label, i, share) +
-                ((share == ORDER_SHARE_LEAST) ? 1 : 2)) / (key->weight + 1);
+        cost = (float)(((*order_share_cost(label, i, share) +
+                         (share == ORDER_SHARE_QUARTER)) / (key->weight + 1)) +
+                       order_key_doubt(order, label, i, share, rent_ns));
         if (cost < *least) {
             *least       = cost;
             label->key   = i;
@@ -424,7 +472,8 @@ static void order_key_best_share(order_label_t *label, unsigned i,
     }
 }
 
-void ucs_predict_order_best_key(order_label_t *label)
+void ucs_predict_order_best_key(ucs_predict_order_h order,
+                                order_label_t *label, double rent_ns)
 {
     ucs_predict_scores_t *scores = &label->judge.scores;
     float least                  = 2;
@@ -441,7 +490,7 @@ void ucs_predict_order_best_key(order_label_t *label)
             ((i >= ORDER_KEY_FIRST) && (key->label.generation == 0))) {
             continue;
         }
-        order_key_best_share(label, i, &least);
+        order_key_best_share(order, label, i, rent_ns, &least);
         cost = (key->burst_cost + 1) / (key->weight + 1);
         if (cost < least_burst) {
             least_burst      = cost;
