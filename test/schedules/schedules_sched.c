@@ -21,9 +21,10 @@
 
 /* Points for which the index lock may be held: enough for what one use needs
  * among the few regions here, the choice of what to evict for the soft ceiling
- * included, for all that an event strikes, and for a lot of a walk, which is
- * short here; not for a walk over all regions, of which a chunk has 64 */
-#define SIM_MAX_HELD 160
+ * included, for all that an event strikes (nine regions: 172), and for a lot of a
+ * walk, which is short here; not for a walk over all regions, of which a chunk has
+ * 64 */
+#define SIM_MAX_HELD 190
 
 /* Points that an average schedule passes, for the placing of switches */
 #define SIM_TYPICAL_POINTS 3000
