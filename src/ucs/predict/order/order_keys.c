@@ -461,9 +461,12 @@ static void order_key_best_share(ucs_predict_order_h order,
 
     for (share = 0; (share < order_key_shares(i)) &&
                     (key->delays.count >= order_share_every(share)); ++share) {
-        cost = (float)(((*order_share_cost(label, i, share) +
-                         (share == ORDER_SHARE_QUARTER)) / (key->weight + 1)) +
-                       order_key_doubt(order, label, i, share, rent_ns));
+        cost = (*order_share_cost(label, i, share) +
+                (share == ORDER_SHARE_QUARTER)) / (key->weight + 1);
+        if (cost >= *least) {
+            continue; /* the doubt adds to it, and takes two powers */
+        }
+        cost = (float)(cost + order_key_doubt(order, label, i, share, rent_ns));
         if (cost < *least) {
             *least       = cost;
             label->key   = i;
