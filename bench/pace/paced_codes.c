@@ -31,19 +31,25 @@ static const uint64_t phases_ring[]   = {4 * MIB, 16 * MIB};
 static const uint64_t phases_gather[] = {32 * MIB, 64 * MIB};
 
 
+/* Messages of one length, between two ranks at least */
+static int paced_setup(sim_shape_t *shape, uint64_t bytes)
+{
+    if (shape->ranks < 2) {
+        return -1;
+    }
+    shape->bytes[0] = bytes;
+    shape->flops    = 1;
+    shape->phases   = 1;
+    return 0;
+}
+
 /*
  * Halo: faces to six neighbours
  */
 
 static int halo_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    if (shape->ranks < 2) {
-        return -1;
-    }
-    shape->bytes[0] = halo_bytes[class_index];
-    shape->flops    = 1;
-    shape->phases   = 1;
-    return 0;
+    return paced_setup(shape, halo_bytes[class_index]);
 }
 
 /* Neighbours before and after by one, by about a quarter of the ranks, and by
@@ -119,13 +125,7 @@ static int march_op(const sim_shape_t *shape, uint32_t rank,
 
 static int chain_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
-    if (shape->ranks < 2) {
-        return -1;
-    }
-    shape->bytes[0] = chain_bytes[class_index];
-    shape->flops    = 1;
-    shape->phases   = 1;
-    return 0;
+    return paced_setup(shape, chain_bytes[class_index]);
 }
 
 static int chain_op(const sim_shape_t *shape, uint32_t rank,

@@ -54,7 +54,6 @@ static inline void replay_fiber_entered(replay_fiber_t *fiber)
 #if defined(__SANITIZE_ADDRESS__)
     __sanitizer_finish_switch_fiber(fiber->fake_inside, &fiber->outer_stack,
                                     &fiber->outer_size);
-#else
 #endif
 }
 
