@@ -12,7 +12,8 @@ overhead      section 4.3: what a use costs the main thread
 reuse         Fig. 9: buffers reused, by message size
 pipeline      Fig. 9, 10: the same loops with the RDMA pipeline, memory
 no_reuse      Fig. 10: fresh buffers, by message size
-kernels       Fig. 11, Table 2: FT, CG, MG, IS, BT, SP, LU
+paced         Fig. 11, Table 2: FT, CG, MG, IS, BT, SP, LU; a NIC's cost, MODELLED
+kernels       the same codes as jobs of a second: time
 kernels_nic   some of them with a NIC's cost of registration, MODELLED
 programs      programs of Debian's packages (with --programs)
 programs_nic  the same with a NIC's cost of registration, MODELLED
@@ -38,18 +39,18 @@ paper_settings() {
     local one
     case $1 in
     quick)
-        default_pairs=2 sizes="17k 1m 5m" iterations=15 compute=10
+        default_pairs=2 sizes="17k 1m 5m" iterations=15 compute=10 paced_seconds=8
         fresh_sizes="17k 1m" messages=300 fresh_compute=2 blocks=200
         code_policies="on_demand leave_pinned $main" nic_mpis=1
         nic_kernels="ft1d mg is sp" nic_policies="leave_pinned $main" ;;
     full)
         default_pairs=7 sizes="17k 64k 256k 1m 4m 5m 16m" iterations=100
-        compute=20 fresh_sizes="17k 256k 1m 4m" messages=1000 fresh_compute=5
+        compute=20 paced_seconds=60 fresh_sizes="17k 256k 1m 4m" messages=1000 fresh_compute=5
         blocks=1000 nic_kernels="ft1d ft2d cg mg is bt sp lu"
         nic_policies="on_demand leave_pinned $main" ;;
     default)
         default_pairs=5 sizes="17k 64k 256k 1m 4m 5m" iterations=50 compute=20
-        fresh_sizes="17k 256k 1m" messages=1000 fresh_compute=5 blocks=300
+        paced_seconds=20 fresh_sizes="17k 256k 1m" messages=1000 fresh_compute=5 blocks=300
         nic_kernels="ft1d cg mg is sp lu"
         nic_policies="on_demand leave_pinned $main" ;;
     esac
@@ -79,7 +80,7 @@ paper_settings() {
 # What a registration costs more than pinning does, in a section
 paper_cost() {
     case $1 in
-    *_nic) echo --pin-cost 20us,250ns ;;
+    *_nic|paced) echo --pin-cost 20us,250ns ;;
     *) echo ${pin_cost:+--pin-cost "$pin_cost"} ;;
     esac
 }
@@ -180,6 +181,19 @@ plan_codes() {
     for kernel in $2; do
         IFS=$'\t' read -r ranks program < <(kernel_job "$kernel")
         plan_jobs "$1" "$kernel" null "$ranks" "$3" "$program"
+    done
+}
+
+# The sizes of class C, computation asleep: bench/paced's programs
+plan_paced() {
+    local kernel ranks
+    for kernel in ${kernels//,/ }; do
+        case $kernel in
+        ft2d|bt|sp) ranks=4 ;;
+        *)          ranks=2 ;;
+        esac
+        plan_jobs paced "$kernel" null "$ranks" "$nic_policies" pace/paced \
+            "${kernel/#ft1d/ft}" --seconds "${seconds:-$paced_seconds}"
     done
 }
 

@@ -15,8 +15,9 @@ def figures:
     | {section, case, x, mpi, pair, policy, num_ranks,
        time: (.nas.seconds // .program.seconds //
               (.fig1.sender.median_us * 1e-6)),
-       # Ranks that share processors get their share at most
-       is_busy: (($ranks | map(.cpu_share) | min)
+       # Ranks that share processors get their share at most; those that sleep say
+       # nothing of it
+       is_busy: (.nas.compute != "asleep" and ($ranks | map(.cpu_share) | min)
                  < 0.95 * ([1, .cpus / .num_ranks] | min)),
        vmpin_peak: ($ranks | per_rank(.vmpin_peak_bytes)),
        vmpin_average: ($ranks | per_rank(.vmpin_average_bytes))}
