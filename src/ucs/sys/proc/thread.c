@@ -17,7 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #define UCS_STACK_SIZE (512ul << 10)
 
@@ -34,6 +36,13 @@
 
 /* A thread that waits for a fork looks so often whether it is to stop */
 #define UCS_THREAD_FORK_NS UINT64_C(5000000)
+
+/* The thread's binding is */
+enum {
+    UCS_THREAD_OWN,   /* its own */
+    UCS_THREAD_TAKEN, /* changed right now */
+    UCS_THREAD_LENT   /* the processor of a thread that waits for it */
+};
 
 typedef enum ucs_thread_life {
     UCS_THREAD_NEW,
@@ -58,6 +67,10 @@ struct ucs_thread {
     ucs_scout_h        scout;
     _Atomic(uint32_t)  *bell; /* NULL: none */
     _Atomic(int)       stop;
+    _Atomic(int)       tid;       /* while it runs; else 0 */
+    /* Its binding may be changed and read by who has made this TAKEN */
+    _Atomic(uint32_t)  binding;
+    cpu_set_t          cpus;      /* while it is LENT: the binding of before */
     _Atomic(ucs_job_h) jobs;  /* a list that grows at its head */
     /* A leaf: what is told the scout is the earliest of all jobs' times */
     pthread_mutex_t    time_lock;
@@ -218,6 +231,7 @@ static void *ucs_thread_main(void *arg)
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+    ucs_store_relaxed(&thread->tid, (int)syscall(SYS_gettid));
 
     for (;;) {
         ucs_scout_await(thread->scout, thread->bell, seen);
@@ -234,6 +248,7 @@ static void *ucs_thread_main(void *arg)
         seen = bell;
     }
 
+    ucs_store_relaxed(&thread->tid, 0);
     thread->cpu_ns = ucs_thread_spent();
     ucs_spawn_leave();
     return NULL;
@@ -439,16 +454,72 @@ void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell)
     thread->bell = (_Atomic(uint32_t)*)bell;
 }
 
+/* acq_rel [T-BIND]: with the release in ucs_thread_release_binding() */
+static int ucs_thread_take_binding(ucs_thread_h thread, uint32_t from)
+{
+    return ucs_cas_acq_rel(&thread->binding, &from, UCS_THREAD_TAKEN);
+}
+
+void ucs_thread_release_binding(ucs_thread_h thread)
+{
+    ucs_store_release(&thread->binding, UCS_THREAD_OWN); /* [T-BIND] */
+}
+
+int ucs_thread_borrow(ucs_thread_h thread)
+{
+    /* relaxed: one that has just ended is not found by its number */
+    int tid        = ucs_load_relaxed(&thread->tid);
+    int cpu        = sched_getcpu();
+    cpu_set_t here = {{0}};
+
+    if ((tid == 0) || !ucs_thread_take_binding(thread, UCS_THREAD_OWN)) {
+        return 0;
+    }
+    CPU_SET(cpu, &here); /* one beyond those of a set is not in it */
+    if ((sched_getaffinity(tid, sizeof(here), &thread->cpus) != 0) ||
+        !CPU_ISSET(cpu, &thread->cpus) ||
+        (sched_setaffinity(tid, sizeof(here), &here) != 0)) {
+        ucs_thread_release_binding(thread);
+        return 0;
+    }
+    ucs_store_release(&thread->binding, UCS_THREAD_LENT); /* [T-BIND] */
+    return 1;
+}
+
+void ucs_thread_give_back(ucs_thread_h thread)
+{
+    int tid = ucs_load_relaxed(&thread->tid); /* relaxed: likewise */
+
+    if (ucs_thread_take_binding(thread, UCS_THREAD_LENT)) {
+        if (tid != 0) {
+            (void)sched_setaffinity(tid, sizeof(thread->cpus), &thread->cpus);
+        }
+        ucs_thread_release_binding(thread);
+    }
+}
+
+int ucs_thread_hold_binding(ucs_thread_h thread)
+{
+    ucs_thread_give_back(thread);
+    return ucs_thread_take_binding(thread, UCS_THREAD_OWN);
+}
+
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)
 {
     ucs_status_t status = UCS_ERR_NO_ELEM;
 
     pthread_mutex_lock(&thread->life_lock.mutex);
+    while (!ucs_thread_hold_binding(thread)) {
+        /* for some system calls */
+        ucs_futex_wait(&thread->binding, UCS_THREAD_TAKEN, UCS_THREAD_PAUSE_NS,
+                       UCS_FUTEX_PRIVATE);
+    }
     if ((thread->life == UCS_THREAD_RUNNING) &&
         (pthread_setaffinity_np(thread->spawned.id, sizeof(*cpus), cpus) == 0)) {
         ucs_scout_bind(thread->scout, cpus);
         status = UCS_OK;
     }
+    ucs_thread_release_binding(thread);
     pthread_mutex_unlock(&thread->life_lock.mutex);
     return status;
 }

@@ -124,6 +124,32 @@ void ucs_job_run(ucs_job_h job);
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
 
 
+/**
+ * Bind the running thread to the caller's processor, if that is one of its own. The caller
+ * is about to sleep until it has got on: the kernel leaves a thread that waits for a busy
+ * processor there for some milliseconds though another one falls idle. Does not wait. From
+ * any thread.
+ *
+ * @return Nonzero if it was. Zero if it is bound to others, does not run, or another
+ *         thread has it.
+ */
+int ucs_thread_borrow(ucs_thread_h thread);
+
+/** Bind a thread that was borrowed as it was before. Does not wait. From any thread. */
+void ucs_thread_give_back(ucs_thread_h thread);
+
+/**
+ * Give it back, for who has borrowed it may have ended, and keep others from binding it:
+ * the thread is to change or read its own binding. Does not wait.
+ *
+ * @return Zero if another one is about to bind it.
+ */
+int ucs_thread_hold_binding(ucs_thread_h thread);
+
+/** The end of that. */
+void ucs_thread_release_binding(ucs_thread_h thread);
+
+
 /** Let the step in progress end and join the thread. Idempotent; not from a
  *  step. */
 void ucs_thread_stop(ucs_thread_h thread);

@@ -93,7 +93,20 @@ static void uct_helper_env_wake(void *arg)
 static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
                                 uint64_t ns)
 {
-    ucs_futex_spin_and_wait((_Atomic(uint32_t)*)word, value, ns);
+    ucs_thread_h thread   = ((uct_helper_md_t*)arg)->thread;
+    _Atomic(uint32_t) *at = (_Atomic(uint32_t)*)word;
+    uint64_t first        = (ns == UCS_FUTEX_FOREVER) ? ns : ns / 8;
+    int has_borrowed;
+
+    ucs_futex_spin_and_wait(at, value, first);
+    if ((first != ns) && (ucs_load_relaxed(at) == value)) {
+        /* It is late. What keeps it is likely a busy processor; this one falls idle. */
+        has_borrowed = ucs_thread_borrow(thread);
+        ucs_futex_wait(at, value, ns - first, UCS_FUTEX_PRIVATE);
+        if (has_borrowed) {
+            ucs_thread_give_back(thread);
+        }
+    }
 }
 
 static void uct_helper_env_listen(void *arg, int listens)

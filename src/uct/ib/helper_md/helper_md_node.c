@@ -274,9 +274,12 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
     if (md->quota != NULL) {
         uct_helper_md_visit_quota(md, now);
     }
-    if ((now >= place->turn_at) && uct_helper_md_survey(md)) {
-        place->turn_at = now + UCS_NODE_TURN_NS;
-        uct_helper_md_turn(md, now);
+    if ((now >= place->turn_at) && ucs_thread_hold_binding(md->thread)) {
+        if (uct_helper_md_survey(md)) {
+            place->turn_at = now + UCS_NODE_TURN_NS;
+            uct_helper_md_turn(md, now);
+        }
+        ucs_thread_release_binding(md->thread);
     }
     uct_helper_md_rest(md, place->rests);
     return place->rests ? place->turn_at : 0;

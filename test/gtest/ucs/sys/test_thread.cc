@@ -76,6 +76,15 @@ protected:
         return m_steps;
     }
 
+    /* Processors that the helper may run on */
+    int processors()
+    {
+        cpu_set_t cpus;
+
+        EXPECT_EQ(0, sched_getaffinity(m_tid, sizeof(cpus), &cpus));
+        return CPU_COUNT(&cpus);
+    }
+
     /* State of the helper as the kernel sees it */
     char state()
     {
@@ -189,6 +198,59 @@ TEST_P(test_thread, held_for_fork_runs_no_step)
     EXPECT_EQ(1u, steps());
     ucs_thread_release();
     await_steps(2);
+}
+
+/* A thread that waits for it, one at a time, has it on its own processor meanwhile */
+TEST_P(test_thread, can_be_borrowed)
+{
+    cpu_set_t before;
+
+    EXPECT_FALSE(ucs_thread_borrow(m_thread)) << "it does not run";
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
+    await_steps(1);
+    ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(before), &before));
+
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(ucs_thread_borrow(m_thread));
+        EXPECT_FALSE(ucs_thread_borrow(m_thread)) << "another one has it";
+        EXPECT_EQ(1, processors());
+        ucs_thread_give_back(m_thread);
+        EXPECT_EQ(CPU_COUNT(&before), processors());
+    }
+    ucs_thread_stop(m_thread);
+    EXPECT_FALSE(ucs_thread_borrow(m_thread)) << "it has ended";
+}
+
+/* Whoever binds it anew, or asks where it may run, is not misled by what is lent. Who has
+ * borrowed it may never come back: a signal handler has ended that thread. */
+TEST_P(test_thread, that_is_bound_keeps_that_when_it_is_given_back)
+{
+    cpu_set_t before, got;
+
+    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
+    await_steps(1);
+    ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(before), &before));
+
+    EXPECT_TRUE(ucs_thread_borrow(m_thread));
+    ASSERT_TRUE(ucs_thread_hold_binding(m_thread));
+    ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(got), &got));
+    EXPECT_TRUE(CPU_EQUAL(&before, &got));
+    EXPECT_FALSE(ucs_thread_borrow(m_thread));
+    ucs_thread_give_back(m_thread);
+    EXPECT_FALSE(ucs_thread_hold_binding(m_thread));
+    ucs_thread_release_binding(m_thread);
+
+    EXPECT_TRUE(ucs_thread_borrow(m_thread));
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &before)) {
+            CPU_ZERO(&got);
+            CPU_SET(cpu, &got);
+            EXPECT_EQ(UCS_OK, ucs_thread_bind(m_thread, &got));
+        }
+    }
+    ucs_thread_give_back(m_thread);
+    ASSERT_EQ(0, sched_getaffinity(m_tid, sizeof(before), &before));
+    EXPECT_TRUE(CPU_EQUAL(&before, &got));
 }
 
 TEST_P(test_thread, can_be_bound)

@@ -35,6 +35,24 @@ protected:
         return count;
     }
 
+    /* Processors that the helper may run on */
+    static int processors()
+    {
+        cpu_set_t cpus;
+
+        CPU_ZERO(&cpus);
+        for (auto &entry :
+             std::filesystem::directory_iterator("/proc/self/task")) {
+            std::ifstream file(entry.path() / "comm");
+            std::string comm;
+            if (std::getline(file, comm) && (comm == UCS_THREAD_NAME)) {
+                (void)sched_getaffinity(std::stoi(entry.path().filename()),
+                                        sizeof(cpus), &cpus);
+            }
+        }
+        return CPU_COUNT(&cpus);
+    }
+
     static void await_threads(const std::string &name, unsigned count)
     {
         while (threads(name) != count) {
@@ -212,4 +230,39 @@ TEST_F(test_domains, opened_and_closed_by_several_threads)
         user.join();
     }
     await_threads(UCS_THREAD_NAME, 0);
+}
+
+/* What is late most likely waits for a busy processor, and that of a thread that waits
+ * falls idle. It does so for a millisecond each time, and then registers by itself. */
+TEST_F(test_domains, a_use_that_waits_has_the_helper_on_its_own_processor)
+{
+    const size_t page = sysconf(_SC_PAGESIZE);
+    fake_lower lower;
+    std::atomic<bool> is_over{false};
+    void *other = map(nullptr);
+
+    attach(lower);
+    use(lower, m_buffer);
+    await_threads(UCS_THREAD_NAME, 1);
+    const int before = processors();
+    if (before > 1) {
+        lower.shut_gate(other);
+        std::thread first([&] { use(lower, other); });
+        lower.await_at_gate();
+        std::thread second([&] {
+            while (!is_over) {
+                EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, (char*)other + page,
+                                                   TEST_LENGTH - page)));
+            }
+        });
+        while (processors() != 1) {
+        }
+        is_over = true;
+        second.join();
+        EXPECT_EQ(before, processors());
+        lower.open_gate();
+        first.join();
+    }
+    close(lower);
+    munmap(other, TEST_LENGTH);
 }
