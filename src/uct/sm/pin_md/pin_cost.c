@@ -1,16 +1,13 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pin_cost.h"
+#include "pin_md_int.h"
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/io/own_fd.h>
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
-
 
 /* A third: what unpinning costs beside pinning, for io_uring and for verbs */
 #define UCT_PIN_COST_DEREG_DIV 3
@@ -18,7 +15,6 @@
 /* The cost per page is measured between one page and these, which are of the
  * small size class */
 #define UCT_PIN_COST_PAGES 32
-
 
 static double uct_pin_cost_modelled_ns(const uct_pin_config_t *config,
                                        size_t num_pages)

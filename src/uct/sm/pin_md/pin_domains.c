@@ -4,7 +4,6 @@
 #include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
-#include <ucs/sys/sync/atomic.h>
 
 /** Decorated domains in a process at most. */
 #define UCT_PIN_MD_MAX_DOMAINS 64
@@ -16,7 +15,6 @@ static struct {
     _Atomic(uct_md_h)      md;
     _Atomic(uct_pin_md_t*) pin;
 } uct_pin_md_entries[UCT_PIN_MD_MAX_DOMAINS];
-
 
 uct_pin_md_t *uct_pin_md_find(uct_md_h md)
 {

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "pin_md_int.h"
-#include "pin_cost.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/clock.h>
@@ -12,7 +11,6 @@
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Timed registrations of each size. Few where the kernel unpins late, because
  * the pages of each then count against the memlock limit for a while. */
@@ -21,7 +19,6 @@
 
 /* More regions than those of so many domains are written over */
 #define UCT_PIN_MD_DOMAINS 64
-
 
 /* A ledger of its own, which the helper does not know */
 static ucs_status_t uct_pin_md_open_node(uct_pin_md_t *pin)
@@ -178,11 +175,6 @@ static void uct_pin_md_calibrate(uct_pin_md_t *pin)
                                          UCT_PIN_MD_COST_TRIES);
 }
 
-static unsigned uct_pin_md_ring_flags(const uct_pin_config_t *config)
-{
-    return config->verify ? UCT_PIN_RING_FLAG_VIEW : 0;
-}
-
 static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
                                             const uct_pin_config_t *config)
 {
@@ -232,7 +224,7 @@ static ucs_status_t uct_pin_md_decorate(uct_md_h md,
     }
 
     status = uct_pin_table_init(&pin->table, pin->config.max_regions,
-                                uct_pin_md_ring_flags(&pin->config));
+                                pin->config.verify);
     if (status != UCS_OK) {
         goto err_close_node;
     }

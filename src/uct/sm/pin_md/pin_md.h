@@ -78,7 +78,6 @@ typedef struct uct_pin_difference {
     unsigned char shown;   /**< and through the virtual address */
 } uct_pin_difference_t;
 
-
 /**
  * Decorate an open memory domain. Its operation table is replaced by a private
  * copy; closing the domain through that copy undoes everything, and then
@@ -92,7 +91,7 @@ typedef struct uct_pin_difference {
  * - UCS_ERR_INVALID_PARAM: no length, or the range wraps.
  *
  * Registrations and deregistrations may come from any thread at any time. One
- * does not wait for another of a larger size class, see pin_table.h.
+ * does not wait for another of a larger size class.
  *
  * A forked child keeps the domain, but pins nothing: its registrations succeed
  * without a pin, and its deregistrations leave the parent's pins alone.
@@ -114,14 +113,11 @@ typedef struct uct_pin_difference {
  */
 ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);
 
-
 /* Of any open domain, from any thread */
 
-
-/** @return Nonzero if its table of pins is as pin_table.h says; also if not
+/** @return Nonzero if its table of pins is as pin_md_int.h says; also if not
  *          attached, and in a forked child. */
 int uct_pin_md_is_valid(uct_md_h md);
-
 
 /**
  * From now on another decorator decides when a use ends, and calls
@@ -129,7 +125,6 @@ int uct_pin_md_is_valid(uct_md_h md);
  * not compare any more. Before the domain is used.
  */
 void uct_pin_md_delegate_verify(uct_md_h md);
-
 
 /**
  * Compare what is seen through a registration with what the virtual address
@@ -146,14 +141,12 @@ void uct_pin_md_delegate_verify(uct_md_h md);
 int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
                        uct_pin_difference_t *difference);
 
-
 /**
  * A difference was found where there must be none: one line on the error
  * level with the registration's history, then abort().
  */
 void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
                       const uct_pin_difference_t *difference);
-
 
 /** The history in one line, always terminated: which pages, since when, by which
  *  thread. */

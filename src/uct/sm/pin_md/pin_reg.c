@@ -2,18 +2,14 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "pin_md_int.h"
-#include "pin_cost.h"
-#include "pin_verify.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
-#include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/proc/cancel.h>
 
 #include <errno.h>
 #include <string.h>
 #include <sys/resource.h>
-
 
 static ucs_status_t
 uct_pin_md_reg_failed(const uct_pin_md_t *pin, const void *address,

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pin_ring.h"
+#include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
@@ -10,8 +10,6 @@
 #include <liburing.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
 
 static ucs_status_t uct_pin_ring_refused(const char *what, int error)
 {
@@ -63,7 +61,7 @@ static ucs_status_t uct_pin_ring_init_slots(uct_pin_ring_t *ring)
 }
 
 ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
-                               unsigned flags)
+                               int has_view)
 {
     struct io_uring_params params = {};
     ucs_status_t status;
@@ -93,7 +91,7 @@ ucs_status_t uct_pin_ring_init(uct_pin_ring_t *ring, unsigned num_slots,
     }
 
     ucs_store_relaxed(&ring->busy, 0);
-    if (!(flags & UCT_PIN_RING_FLAG_VIEW)) {
+    if (!has_view) {
         return UCS_OK;
     }
 

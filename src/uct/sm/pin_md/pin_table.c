@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pin_table.h"
+#include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
@@ -11,24 +11,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
                                        unsigned num_slots)
 {
     uct_pin_region_t *region;
 
     region = ucs_own_alloc(sizeof(*region) + (num_slots * sizeof(*region->slots)));
-    if (region == NULL) {
-        return NULL;
+    if (region != NULL) { /* zeroed */
+        region->address   = address;
+        region->length    = length;
+        region->num_slots = num_slots;
     }
-
-    region->ring      = NULL;
-    region->serial    = 0;
-    region->time      = 0;
-    region->tid       = 0;
-    region->address   = address;
-    region->length    = length;
-    region->num_slots = num_slots;
     return region;
 }
 
@@ -77,7 +70,7 @@ static int uct_pin_table_insert(uct_pin_table_t *table,
     }
     if (ring != NULL) {
         for (i = 0; i < region->num_slots; ++i) {
-            region->slots[i] = uct_pin_ring_slot_get(ring);
+            region->slots[i] = ring->free_slots[--ring->num_free];
         }
         region->ring = ring;
         ucs_list_add_tail(&table->regions, &region->list);
@@ -91,11 +84,12 @@ static int uct_pin_table_insert(uct_pin_table_t *table,
 static void uct_pin_table_remove(uct_pin_table_t *table,
                                  uct_pin_region_t *region)
 {
+    uct_pin_ring_t *ring = region->ring;
     unsigned i;
 
     pthread_mutex_lock(&table->lock);
     for (i = region->num_slots; i > 0; --i) {
-        uct_pin_ring_slot_put(region->ring, region->slots[i - 1]);
+        ring->free_slots[ring->num_free++] = region->slots[i - 1];
     }
     ucs_list_del(&region->list);
     --table->num_regions;
@@ -280,7 +274,7 @@ static void uct_pin_table_release_rings(uct_pin_table_t *table, unsigned count,
 }
 
 ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
-                                unsigned flags)
+                                int has_views)
 {
     unsigned i, num_slots;
     ucs_status_t status;
@@ -295,7 +289,7 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
         num_slots = ((i / UCT_PIN_RINGS_PER_CLASS) == UCT_PIN_CLASS_LARGE) ?
                     UCT_PIN_RING_MAX_SLOTS : max_regions;
         status    = uct_pin_ring_init(uct_pin_table_ring(table, i), num_slots,
-                                   flags);
+                                      has_views);
         if (status != UCS_OK) {
             goto err_release;
         }

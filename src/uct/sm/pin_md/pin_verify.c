@@ -1,23 +1,22 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pin_verify.h"
+#include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/io/own_fd.h>
 #include <ucs/sys/mem/own_map.h>
+#include <ucs/sys/proc/cancel.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
-
 
 /* Compared at a time. Not on the stack: the program's threads may have small
  * ones. */
@@ -28,7 +27,6 @@
 
 /* A difference must be there so often, and the device's byte the same */
 #define UCT_PIN_VERIFY_ROUNDS 5
-
 
 void uct_pin_verify_mark(uct_pin_region_t *region)
 {
@@ -176,8 +174,8 @@ static int uct_pin_verify_all(uct_pin_verify_run_t *run)
     return 0;
 }
 
-int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
-                           uct_pin_difference_t *difference)
+static int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
+                                  uct_pin_difference_t *difference)
 {
     uct_pin_verify_run_t run = {
         .region    = region,
@@ -204,10 +202,6 @@ int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
     return differs;
 }
 
-/*
- * History
- */
-
 static void uct_pin_verify_thread_name(pid_t tid, char *name, size_t max)
 {
     char path[64];
@@ -219,10 +213,43 @@ static void uct_pin_verify_thread_name(pid_t tid, char *name, size_t max)
     name[strcspn(name, "\n")] = '\0';
 }
 
-void uct_pin_verify_history(const uct_pin_region_t *region, char *text,
-                            size_t max)
+/* The pinned region of a handle, NULL if there is nothing to look at */
+static uct_pin_region_t *uct_pin_md_visible(const uct_pin_md_t *pin,
+                                            uct_mem_h memh)
 {
+    uct_pin_region_t *region = memh;
+
+    return ((pin != NULL) && pin->config.verify &&
+            uct_pin_md_is_owner(pin) && (region->ring != NULL)) ?
+           region : NULL;
+}
+
+int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
+                       uct_pin_difference_t *difference)
+{
+    uct_pin_md_t *pin        = uct_pin_md_find(md);
+    uct_pin_region_t *region = uct_pin_md_visible(pin, memh);
+    int cancel, differs;
+
+    if (region == NULL) {
+        return 0;
+    }
+
+    cancel  = ucs_cancel_disable();
+    differs = uct_pin_verify_compare(region, pin->page_size, difference);
+    ucs_cancel_restore(cancel);
+    return differs;
+}
+
+void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)
+{
+    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
     char name[32];
+
+    if (region == NULL) {
+        snprintf(text, max, "not pinned by this process");
+        return;
+    }
 
     uct_pin_verify_thread_name(region->tid, name, sizeof(name));
     snprintf(text, max,
@@ -232,4 +259,17 @@ void uct_pin_verify_history(const uct_pin_region_t *region, char *text,
              UCS_PTR_BYTE_OFFSET(region->address, region->length),
              (ucs_clock_monotonic() - region->time) * 1e-6, (int)region->tid,
              name);
+}
+
+void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
+                      const uct_pin_difference_t *difference)
+{
+    char history[512];
+
+    uct_pin_md_history(md, memh, history, sizeof(history));
+    ucs_error("pin_md: stale registration: the byte at %p is 0x%02x through "
+              "the registration and 0x%02x through the virtual address; %s",
+              (void*)difference->address, difference->seen, difference->shown,
+              history);
+    abort();
 }

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pin_view.h"
+#include "pin_md_int.h"
 
 #include <ucs/sys/math.h>
 #include <ucs/sys/mem/own_memory.h>
@@ -9,11 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
 
 /* What an empty pipe of the default size takes at once */
 #define UCT_PIN_VIEW_CHUNK (64ul << 10)
@@ -26,7 +23,6 @@ struct uct_pin_view {
     ucs_own_fd_t    *own;    /* The ring's */
     ucs_own_fd_t    pipe[2]; /* Read end, write end */
 };
-
 
 /* liburing closes the descriptor with the queues, but the ring goes on */
 static void uct_pin_view_unmap(uct_pin_view_h view)
