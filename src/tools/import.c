@@ -1,8 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "input.h"
-#include "options.h"
 #include "tool.h"
 
 #include <ucs/trace/trace.h>
@@ -10,7 +8,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,7 +17,6 @@
 #define IMPORT_PAGE_SIZE   4096
 #define IMPORT_SECONDS_MAX 4e6
 #define IMPORT_LINE        "R|D SECONDS 0xADDRESS LENGTH SIGNATURE"
-
 
 static void import_usage(FILE *stream)
 {

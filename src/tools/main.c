@@ -3,9 +3,7 @@
  */
 #include "tool.h"
 
-#include <stdio.h>
 #include <string.h>
-
 
 typedef struct tool_command {
     const char          *name;
@@ -24,7 +22,6 @@ static const tool_command_t tool_commands[] = {
     {"replay", "run the policies over recorded traces", tool_replay_main},
     {NULL, NULL, NULL}
 };
-
 
 static void tool_usage(FILE *stream)
 {

@@ -1,12 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "options.h"
-#include "units.h"
-
+#include "tool.h"
 
 #include <getopt.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
@@ -19,7 +16,6 @@ typedef struct tool_parser {
     size_t              count;
     char                letters[TOOL_OPTIONS_MAX];
 } tool_parser_t;
-
 
 /* An option whose value was forgotten does not take the next option, or `--`,
  * for it: `--report -- true` has no value. One that does begin with `--` is

@@ -8,12 +8,15 @@
 #  include <config.h>
 #endif
 #include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 /**
  * @file tool.h
  *
- * What all subcommands of `ucx-helper` share: exit statuses, messages, and
- * allocation. The program is single threaded; nothing here is thread safe.
+ * What all subcommands of `ucx-helper` share: exit statuses, messages,
+ * allocation, files, units (units.c) and options (options.c). The program is single
+ * threaded; nothing here is thread safe.
  */
 
 #define TOOL_NAME "ucx-helper"
@@ -128,5 +131,121 @@ void tool_list_sort(tool_list_t *list);
 
 /** Release the items; the list is empty, and may be used again. */
 void tool_list_cleanup(tool_list_t *list);
+
+/**
+ * Read a regular file or a pipe, such as `<(zcat x)`, gzip'ed or not, to its
+ * end. A device, socket or folder is refused without being opened.
+ *
+ * @param [in]  max     Bytes of its content, at most.
+ * @param [out] size_p  Bytes read.
+ *
+ * @return What is in it and a zero behind, which is the caller's to free; NULL
+ *         after a message that names the file.
+ */
+char *tool_input_read(const char *file, size_t max, size_t *size_p);
+
+/*
+ * units.c: sizes, times and shares, as the user writes them (in the units of UCX's
+ * configuration) and as people read them
+ */
+
+/** Large enough for every text that is written here. */
+#define TOOL_UNITS_MAX 32
+
+/**
+ * Read a size, as the helper does: a whole number with an optional K, M, G or T
+ * (powers of 1024, either case, optionally followed by B), a plain B, or `inf`.
+ * This is what UCX accepts, less what UCX would silently ignore or overflow.
+ *
+ * @return 0, or -1 when @a text is no such size or exceeds 2^64-1 bytes, which
+ *         is `inf`.
+ */
+int tool_units_parse_size(const char *text, uint64_t *bytes_p);
+
+/**
+ * Read a whole number or `inf`.
+ * @return 0, or -1 when @a text is neither or exceeds UINT32_MAX.
+ */
+int tool_units_parse_count(const char *text, uint64_t *count_p);
+
+/**
+ * Read a time: a decimal number followed by m (minutes), s, ms, us, ns, or
+ * nothing (seconds), as in UCX.
+ * @return 0, or -1 when it is no such time or exceeds one hour.
+ */
+int tool_units_parse_time(const char *text, double *seconds_p);
+
+/**
+ * Read two times with a comma between: BASE,PER_PAGE.
+ * @return 0, or -1 when it is no such pair.
+ */
+int tool_units_parse_cost(const char *text, double *base_p, double *page_p);
+
+/** Bytes with one decimal and a binary unit: `512 B`, `24.0 MiB`. */
+const char *tool_units_print_bytes(double bytes, char *buf);
+
+/** Seconds in s, ms, us or ns with three significant digits. */
+const char *tool_units_print_seconds(double seconds, char *buf);
+
+/** @a part of @a whole as `97.5 %`, or `-` when @a whole is zero. */
+const char *tool_units_print_share(double part, double whole, char *buf);
+
+/** The same with three decimals, for what is small: `0.015 %`; `-` too where
+ *  @a part is negative, which is not known. */
+const char *tool_units_print_fine_share(double part, double whole, char *buf);
+
+/** Change from @a before to @a now as `-75.0 %`, or `-` from zero. */
+const char *tool_units_print_change(double now, double before, char *buf);
+
+/*
+ * options.c: options of a command as tables, of which it may have several
+ */
+
+/** Take a value into @a field. @return 0, or -1 if it is not allowed. */
+typedef int (*tool_option_func_t)(void *field, const char *value);
+
+/** An option. */
+typedef struct tool_option {
+    const char         *name;    /**< Without dashes; may be one letter */
+    tool_option_func_t parse;    /**< NULL: no value, sets an int to 1 */
+    size_t             offset;   /**< Of the field in the group's object */
+    const char         *allowed; /**< In words; NULL: parse() says it */
+    const char         *help;    /**< Its line in the help after the name; NULL:
+                                      the command's usage has it */
+} tool_option_t;
+
+/** A table, ended by an option without a name, and what it sets. */
+typedef struct tool_options {
+    const tool_option_t *table;
+    void                *object;
+} tool_options_t;
+
+/**
+ * Take all options of a command line, and `--help`; then `optind` is the first
+ * argument that is none.
+ *
+ * @param order   "": wherever they stand; "+": up to the first argument that is
+ *                none.
+ * @param groups  Ended by one without a table.
+ * @param usage   Prints the help.
+ *
+ * @return -1 to go on, or the status to exit with, after a message.
+ */
+int tool_options_parse(int argc, char **argv, const char *order,
+                       const tool_options_t *groups,
+                       void (*usage)(FILE *stream));
+
+/** Print the lines of a table's options. */
+void tool_options_help(const tool_option_t *table, FILE *stream);
+
+/** The value of an option is not allowed. @return -1 after a message. */
+int tool_options_refuse(const char *name, const char *value,
+                        const char *allowed);
+
+/** Take a size into a uint64_t. */
+int tool_option_size(void *field, const char *value);
+
+/** Keep a text, as a const char*. */
+int tool_option_text(void *field, const char *value);
 
 #endif

@@ -1,19 +1,16 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "units.h"
 #include "tool.h"
 
 #include <uct/ib/helper_md/config/values.h>
 
 #include <ctype.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TOOL_UNITS_TIME_MAX 3600.0
-
 
 int tool_units_parse_size(const char *text, uint64_t *bytes_p)
 {

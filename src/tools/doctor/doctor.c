@@ -3,10 +3,9 @@
  */
 #include "doctor.h"
 
-#include <tools/options.h>
+#include <tools/tool.h>
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@ typedef struct tool_doctor_command {
     int        is_probe; /* the process that opens UCX */
     const char *file;    /* for an issue, or NULL */
 } tool_doctor_command_t;
-
 
 void tool_doctor_say(tool_doctor_t *doctor, tool_doctor_level_t level,
                      const char *name, const char *cure, char *text)

@@ -3,13 +3,12 @@
  */
 #include "doctor.h"
 
-#include <tools/units.h>
+#include <tools/tool.h>
 
 #include <ucs/sys/math.h>
 
 #include <linux/capability.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -22,7 +21,6 @@
 /* UCX and the MPIs keep queues of some MB a rank there. Halved: four ranks may
  * fail where nothing was said; doubled: a container's default is told of. */
 #define TOOL_DOCTOR_SHM_MIN (UINT64_C(64) << 20)
-
 
 /* What is in a small file of the kernel's, until the next call; empty if it cannot
  * be read */

@@ -31,7 +31,6 @@ static const struct {
     {NULL, NULL, NULL, NULL}
 };
 
-
 static void tool_doctor_environment(tool_doctor_t *doctor)
 {
     const char *value;

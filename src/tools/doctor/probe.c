@@ -62,7 +62,6 @@ typedef struct tool_probe_times {
     unsigned count;
 } tool_probe_times_t;
 
-
 static const char *tool_probe_words(ucs_status_t status)
 {
     return TOOL_PROBE_CALL(ucs_status_string)(status);

@@ -3,9 +3,8 @@
  */
 #include "doctor.h"
 
-#include <tools/units.h>
+#include <tools/tool.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,7 +65,6 @@ static const struct {
     {"stay off", TOOL_DOCTOR_STOPS, "helper", "see docs/troubles.md"},
     {NULL, TOOL_DOCTOR_OK, NULL, NULL}
 };
-
 
 /* The command that runs the probe as a rank is run */
 static char *tool_doctor_ask(const tool_run_t *run, const char *what)

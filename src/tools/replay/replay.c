@@ -4,10 +4,6 @@
 #include "replay.h"
 #include "replay_tuning.h"
 
-#include <tools/options.h>
-#include <tools/tool.h>
-#include <tools/units.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +13,6 @@ typedef struct replay_command {
     int              is_json;
     int              is_list; /* of the constants */
 } replay_command_t;
-
 
 static void replay_usage(FILE *stream)
 {

@@ -4,14 +4,11 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_H_
 #define UCX_HELPER_TOOL_REPLAY_H_
 
-#include "replay_model.h"
-#include "replay_trace.h"
 #include "replay_world.h"
 
-#include <tools/options.h>
+#include <tools/tool.h>
 
 #include <jansson.h>
-#include <stdio.h>
 
 /**
  * @file replay.h

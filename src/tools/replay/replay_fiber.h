@@ -8,7 +8,6 @@
 
 #include <ucs/sys/compiler_def.h>
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>

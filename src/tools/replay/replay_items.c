@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 static int replay_number_compare(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t*)a;

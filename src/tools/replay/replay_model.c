@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "replay_model.h"
+#include "replay_world.h"
 
 #include <tools/tool.h>
 
@@ -23,7 +23,6 @@ typedef struct replay_integral {
     replay_figures_t     *figures;
     replay_curve_t       *curve;
 } replay_integral_t;
-
 
 static void replay_integral_init(replay_integral_t *integral,
                                  const replay_trace_t *trace,

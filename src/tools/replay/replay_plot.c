@@ -3,9 +3,6 @@
  */
 #include "replay.h"
 
-#include <tools/tool.h>
-#include <tools/units.h>
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +23,6 @@ typedef struct plot {
     replay_curve_t   curves[REPLAY_ROWS_MAX]; /* one without samples is not
                                                  drawn */
 } plot_t;
-
 
 static void plot_usage(FILE *stream)
 {

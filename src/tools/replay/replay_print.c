@@ -3,19 +3,13 @@
  */
 #include "replay.h"
 
-#include <tools/tool.h>
-#include <tools/units.h>
-
 #include <ucs/sys/math.h>
 
 #include <inttypes.h>
-#include <jansson.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define REPLAY_SECONDS 1e-9
-
 
 /* Counts that are summed, and printed by the name that they have */
 #define REPLAY_COUNT(_name) {#_name, offsetof(ucs_regcache_stats_t, _name)}

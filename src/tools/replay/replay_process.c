@@ -8,7 +8,6 @@
 #include <ucs/trace/trace.h>
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,7 +25,6 @@ typedef struct replay_memh {
     uint64_t           bytes;
     struct replay_memh *next; /* free ones */
 } replay_memh_t;
-
 
 /*
  * Time
@@ -369,26 +367,6 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
  * Life
  */
 
-/* As a process is at its first event */
-static void replay_process_reset(replay_process_t *process)
-{
-    process->helper_ns = process->main_ns;
-    process->wait_ns   = process->main_ns;
-    process->due_ns    = UCS_REGCACHE_TIME_NEVER;
-    process->woken_ns  = UCS_REGCACHE_TIME_NEVER;
-    process->resume_ns = UCS_REGCACHE_TIME_NEVER;
-    process->random        = process->params->seed;
-    process->pinned        = 0;
-    process->lost_ns       = 0;
-    process->free_memhs    = NULL;
-    process->said          = NULL;
-    ucs_store_relaxed(&process->wants.all, 0);
-    process->said_count    = process->said_capacity = 0;
-    process->fiber.stack   = NULL;
-    process->is_stepping   = 0;
-    process->is_helper     = 0;
-}
-
 ucs_status_t replay_process_open(replay_process_t *process)
 {
     const replay_params_t *params = process->params;
@@ -419,7 +397,12 @@ ucs_status_t replay_process_open(replay_process_t *process)
     };
     ucs_status_t status;
 
-    replay_process_reset(process);
+    process->helper_ns = process->main_ns;
+    process->wait_ns   = process->main_ns;
+    process->due_ns    = UCS_REGCACHE_TIME_NEVER;
+    process->woken_ns  = UCS_REGCACHE_TIME_NEVER;
+    process->resume_ns = UCS_REGCACHE_TIME_NEVER;
+    process->random    = params->seed;
     status = ucs_regcache_create(&engine, &env, &process->engine);
     if (status == UCS_OK) {
         process->has_helper = ucs_regcache_needs_helper(process->engine);

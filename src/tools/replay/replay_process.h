@@ -69,7 +69,8 @@ static inline double replay_held(double bytes, double regions,
 typedef void (*replay_pinned_func_t)(void *arg, uint64_t time_ns,
                                      uint64_t bytes);
 
-/** The first fields are the caller's, to be set before it is opened. */
+/** The first fields are the caller's, to be set before it is opened; all others are
+ *  zero then. */
 typedef struct replay_process {
     const replay_params_t *params;
     size_t                page_size;

@@ -41,7 +41,6 @@ typedef struct replay_repeating {
     khash_t(replay_posts) posts;
 } replay_repeating_t;
 
-
 /*
  * The steady part
  */
@@ -123,11 +122,12 @@ static void replay_repeat_find(const replay_trace_t *trace,
  * Playing it on
  */
 
-static replay_zone_t replay_repeat_zone(size_t index, size_t from,
-                                        size_t until)
+/* Of an index or a time */
+static replay_zone_t replay_repeat_zone(uint64_t at, uint64_t from,
+                                        uint64_t until)
 {
-    return (index < from) ? REPLAY_BEFORE :
-           (index < until) ? REPLAY_STEADY : REPLAY_AFTER;
+    return (at < from) ? REPLAY_BEFORE :
+           (at < until) ? REPLAY_STEADY : REPLAY_AFTER;
 }
 
 static uint64_t replay_repeat_span(const replay_repeating_t *r)
@@ -146,11 +146,6 @@ static void replay_repeat_use(replay_repeating_t *r, size_t index,
     use->end_ns   += ((index < r->from) && (use->end_ns >= r->until_ns)) ?
                            (r->times - 1) * replay_repeat_span(r) :
                            pass * replay_repeat_span(r);
-}
-
-static void replay_repeat_unmap(replay_repeating_t *r, size_t index)
-{
-    r->longer.unmaps[r->longer.unmap_count++] = r->trace->unmaps[index];
 }
 
 /* Uses and unmaps are in order of time, and so are their copies */
@@ -172,7 +167,8 @@ static void replay_repeat_event(replay_repeating_t *r,
     if (event->kind == REPLAY_USE) {
         replay_repeat_use(r, event->index, pass);
     } else if (is_unmap) {
-        replay_repeat_unmap(r, event->index);
+        r->longer.unmaps[r->longer.unmap_count++] =
+                r->trace->unmaps[event->index];
     } else {
         copy->time_ns = r->longer.uses[copy->index].end_ns;
     }
@@ -195,8 +191,7 @@ static replay_zone_t replay_repeat_said(const replay_repeating_t *r,
     if ((operation->id != 0) && (post != kh_end(&r->posts))) {
         time_ns = kh_value(&r->posts, post);
     }
-    return (time_ns < r->from_ns) ? REPLAY_BEFORE :
-           (time_ns < r->until_ns) ? REPLAY_STEADY : REPLAY_AFTER;
+    return replay_repeat_zone(time_ns, r->from_ns, r->until_ns);
 }
 
 static void replay_repeat_operation(replay_repeating_t *r,

@@ -5,10 +5,8 @@
 #include "replay_random.h"
 
 #include <tools/hash.h>
-#include <tools/input.h>
 #include <tools/tool.h>
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +39,6 @@ static inline int replay_event_is_same(const ucs_trace_event_t *a,
 
 KHASH_INIT(replay_open, const ucs_trace_event_t*, replay_queue_t, 1,
            replay_event_hash, replay_event_is_same)
-
 
 /*
  * Order

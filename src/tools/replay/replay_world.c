@@ -18,7 +18,6 @@ typedef struct replay_world {
     replay_figures_t     *figures;
 } replay_world_t;
 
-
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
 {
     replay_sample_t *last = (curve->count > 0) ?

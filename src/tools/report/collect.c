@@ -3,9 +3,6 @@
  */
 #include "report.h"
 
-#include <tools/options.h>
-#include <tools/tool.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +18,6 @@ typedef struct tool_report_command {
     int        is_line;
     const char *prometheus; /* file, or NULL */
 } tool_report_command_t;
-
 
 static void tool_report_usage(FILE *stream)
 {

@@ -3,13 +3,10 @@
  */
 #include "report.h"
 
-#include <tools/tool.h>
-
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
 #include <string.h>
-
 
 void tool_merge_init(tool_merge_t *merge)
 {

@@ -3,9 +3,6 @@
  */
 #include "report.h"
 
-#include <tools/input.h>
-#include <tools/tool.h>
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +76,6 @@ const tool_field_t tool_fields[] = {
     {"deregister_model", TOOL_FIELD_MODEL},
     {NULL, TOOL_FIELD_WHOLE}
 };
-
 
 /* @return -1 after a message */
 #define tool_report_fail(_file, _fmt, ...) \

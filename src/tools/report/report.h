@@ -7,8 +7,6 @@
 #include <tools/tool.h>
 
 #include <jansson.h>
-#include <stddef.h>
-#include <stdio.h>
 
 /**
  * @file report.h

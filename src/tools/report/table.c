@@ -3,17 +3,12 @@
  */
 #include "report.h"
 
-#include <tools/tool.h>
-#include <tools/units.h>
-
 #include <ucs/predict/saturate.h>
 #include <ucs/regcache/region/why.h>
 #include <ucs/sys/math.h>
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
 
 /* Of byte-seconds over the time of the report */
 static double tool_table_average(const json_t *report, const char *key)

@@ -9,7 +9,6 @@
 /* A launcher that does not tell its version within this is ended */
 #define TOOL_PROBE_SECONDS 5
 
-
 /* A launcher by a word */
 typedef struct tool_launcher_word {
     const char      *word;

@@ -3,8 +3,6 @@
  */
 #include "run.h"
 
-#include <tools/tool.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +26,6 @@
 #define TOOL_TRACE_NAME "rank%r.%h.%p.trace"
 
 extern char **environ;
-
 
 const char *tool_run_report(const tool_run_t *run)
 {

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,14 +15,12 @@
 /* Of a program that is asked something, so much is read */
 #define TOOL_JOB_OUTPUT_MAX (64 << 10)
 
-
 /* What is to be put back in the child */
 typedef struct tool_job {
     sigset_t         old_mask;
     struct sigaction old_chld;
     sigset_t         waited; /* blocked and waited for; has SIGCHLD */
 } tool_job_t;
-
 
 static int tool_job_report_exec(const char *command, int error)
 {

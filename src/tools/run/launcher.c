@@ -10,7 +10,6 @@
 #define TOOL_OMPI_LIST    "mca_base_env_list"
 #define TOOL_SLURM_EXPORT "SLURM_EXPORT_ENV"
 
-
 /* What the walk stands on */
 typedef enum tool_args_kind {
     TOOL_ARGS_PART,   /* the launcher's name, or `:`: a part begins */
@@ -75,7 +74,6 @@ static const tool_args_options_t tool_args_options[] = {
     [TOOL_LAUNCHER_HYDRA]   = {tool_hydra_one, tool_hydra_two},
     [TOOL_LAUNCHER_SRUN]    = {tool_srun_one, tool_no_options}
 };
-
 
 static int tool_args_has_word(const char *const *words, const char *word,
                               size_t length)

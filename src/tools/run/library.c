@@ -3,8 +3,6 @@
  */
 #include "run.h"
 
-#include <tools/tool.h>
-
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,7 +31,6 @@ static const tool_library_t tool_library_mpich = {
     "../mpi/firehose/mpich/libucx_firehose_mpi.so",
     "ucx-firehose/mpich/libucx_firehose_mpi.so"
 };
-
 
 /* @return NULL if there is none. The folder only is resolved: an upgrade may
  *         move the link of the library itself. */

@@ -4,11 +4,8 @@
 #include "run.h"
 
 #include <tools/doctor/doctor.h>
-#include <tools/options.h>
 #include <tools/report/report.h>
-#include <tools/tool.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

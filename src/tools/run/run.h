@@ -4,11 +4,7 @@
 #ifndef UCX_HELPER_TOOL_RUN_H_
 #define UCX_HELPER_TOOL_RUN_H_
 
-#include <tools/options.h>
 #include <tools/tool.h>
-
-#include <stddef.h>
-#include <stdio.h>
 
 /**
  * @file run.h

@@ -3,16 +3,11 @@
  */
 #include "run.h"
 
-#include <tools/options.h>
-#include <tools/units.h>
-
 #include <ucs/regcache/regcache.h>
 #include <uct/ib/helper_md/config/values.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-
 
 static int tool_check_policy(const char *value)
 {

@@ -3,12 +3,11 @@
  */
 #include "try.h"
 
-#include <tools/units.h>
+#include <tools/tool.h>
 
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/config/values.h>
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -24,7 +23,6 @@
 #define tool_try_say(_try, _fmt, ...) \
     tool_message("[%4.0f s] " _fmt, \
                  (ucs_clock_now() - (_try)->start_ns) * 1e-9, ##__VA_ARGS__)
-
 
 /*
  * Runs

@@ -39,7 +39,6 @@ static struct {
     size_t       count;
 } tool_try_sleeper;
 
-
 static void *tool_try_help(void *arg)
 {
     uint64_t now;

@@ -3,12 +3,11 @@
  */
 #include "try.h"
 
-#include <tools/units.h>
+#include <tools/tool.h>
 
 #include <ucs/sys/math.h>
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +26,6 @@ typedef struct tool_try_row {
     double                peak, average, registrations, ready;
     double                price;   /* at which the policies are compared */
 } tool_try_row_t;
-
 
 static double tool_try_seconds(const tool_try_t *try, size_t i)
 {
@@ -117,13 +115,11 @@ static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
 
     if (row->seconds > 0) {
         tool_units_print_seconds(row->seconds, seconds);
-        if (try->run_count == 1) {
-            ratio[0] = '\0';
-        } else if (row->policy == UCS_REGCACHE_POLICY_LEAVE_PINNED) {
+        if (row->policy != UCS_REGCACHE_POLICY_LEAVE_PINNED) {
+            snprintf(ratio, sizeof(ratio), "x %.3f", row->ratio);
+        } else if (try->run_count > 1) {
             snprintf(ratio, sizeof(ratio), "+-%.1f %%",
                      100 * tool_try_noise(try));
-        } else {
-            snprintf(ratio, sizeof(ratio), "x %.3f", row->ratio);
         }
     }
     printf("%-13s %9s %9s %11s %11s %13.0f %8s %9s\n",

@@ -4,7 +4,6 @@
 #ifndef REPLAY_FIXTURE_H_
 #define REPLAY_FIXTURE_H_
 
-#include <tools/replay/replay_model.h>
 #include <tools/replay/replay_trace.h>
 #include <tools/replay/replay_world.h>
 
