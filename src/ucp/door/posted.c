@@ -9,7 +9,6 @@
 
 #define UCP_DOOR_REQUEST_WRITING 1
 
-
 ucp_door_wrap_t *ucp_door_wrap_take(ucp_door_posted_t *posted,
                                     ucp_door_ticket_t ticket,
                                     ucp_door_callback_t callback,

@@ -48,13 +48,11 @@ typedef struct ucp_door_posted {
     ucp_door_request_t requests[UCP_DOOR_REQUESTS];
 } ucp_door_posted_t;
 
-
 /** @return The ticket of an operation: its thread's number and its own. */
 static inline ucp_door_ticket_t ucp_door_ticket(uint32_t thread, uint32_t id)
 {
     return ((uint64_t)thread << 32) | id;
 }
-
 
 /**
  * Any thread.
@@ -67,12 +65,10 @@ ucp_door_wrap_t *ucp_door_wrap_take(ucp_door_posted_t *posted,
                                     ucp_door_callback_t callback,
                                     void *argument);
 
-
 /** Free a wrap if it is still this receive's. Any thread.
  *
  * @return Nonzero if so: for exactly one of the threads that end a receive. */
 int ucp_door_wrap_end(ucp_door_wrap_t *wrap, ucp_door_ticket_t ticket);
-
 
 /**
  * Follow a receive by its request. Any thread.
@@ -83,7 +79,6 @@ int ucp_door_wrap_end(ucp_door_wrap_t *wrap, ucp_door_ticket_t ticket);
 ucp_door_ticket_t ucp_door_request_follow(ucp_door_posted_t *posted,
                                           const void *request,
                                           ucp_door_ticket_t ticket);
-
 
 /** The request ends. Any thread.
  *

@@ -2,18 +2,14 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "door.h"
-#include "reader.h"
 
 #include <uct/ib/helper_md/hear.h>
-#include <ucs/sys/clock.h>
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stddef.h>
 
 static pthread_once_t ucp_door_reader_once = PTHREAD_ONCE_INIT;
 static int ucp_door_reader_is_open; /* set once */
-
 
 static void ucp_door_reader_find(void)
 {

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "state.h"
+#include "tell.h"
 
 /* Fields of the parameters that this build knows; flags are above them */
 #define UCP_DOOR_PARAM_FIELDS \
@@ -11,7 +11,6 @@
      UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_RECV_INFO | \
      UCP_OP_ATTR_FIELD_MEMH)
 #define UCP_DOOR_PARAM_FLAGS 0xffff0000u
-
 
 static uint32_t ucp_door_ring_id(ucp_door_ring_t *ring)
 {

@@ -9,7 +9,6 @@
  * Requests, whose end may be a receive's, and progress
  */
 
-
 /* The request ends with the call. Told before it, after which the request may be
  * another operation's. */
 #define UCP_DOOR_ENDS(_name, _params, _args) \

@@ -10,7 +10,6 @@ typedef struct ucp_door_view {
     uint64_t         tail;
 } ucp_door_view_t;
 
-
 static void ucp_door_rings_widen(ucp_door_rings_t *rings, unsigned used)
 {
     unsigned old = ucs_load_relaxed(&rings->used);
@@ -197,4 +196,3 @@ void ucp_door_rings_adopt(ucp_door_rings_t *rings, ucp_door_ring_t *mine)
     }
     ucs_store_relaxed(&rings->reading, 0);
 }
-

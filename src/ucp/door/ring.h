@@ -58,20 +58,16 @@ typedef struct ucp_door_rings {
     ucp_door_ring_t   rings[UCP_DOOR_RINGS];
 } ucp_door_rings_t;
 
-
 /** @return A ring for the calling thread; NULL if all have an owner. */
 ucp_door_ring_t *ucp_door_rings_take(ucp_door_rings_t *rings);
 
-
 /** The owner releases its ring; its operations are still read. */
 void ucp_door_ring_leave(ucp_door_ring_t *ring);
-
 
 /** Of @ref ucp_door_ring_room: the ring was full when the owner last looked.
  *
  * @return Zero if it still is: the operation has been counted as lost. */
 int ucp_door_ring_look(ucp_door_ring_t *ring);
-
 
 /**
  * By the ring's owner. The operation is built in its final place: copying words that
@@ -92,7 +88,6 @@ static inline ucs_operation_t *ucp_door_ring_room(ucp_door_ring_t *ring)
     return &ring->operations[tail & UCP_DOOR_RING_MASK];
 }
 
-
 /** By the ring's owner: publish the operation in its room. */
 static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
 {
@@ -100,16 +95,13 @@ static inline void ucp_door_ring_fill(ucp_door_ring_t *ring)
     ucs_store_release(&ring->tail, ucs_load_relaxed(&ring->tail) + 1);
 }
 
-
 /** Move at most @a max operations out of all rings, the earliest first. Any thread;
  *  of two at a time one gets none. @return How many. */
 unsigned ucp_door_rings_drain(ucp_door_rings_t *rings, ucs_operation_t *into,
                               unsigned max);
 
-
 /** @return Operations lost since the start. Any thread. */
 uint64_t ucp_door_rings_lost(ucp_door_rings_t *rings);
-
 
 /** In a forked child, by its only thread: forget the operations of the parent's
  *  threads and free their rings.

@@ -12,7 +12,6 @@
 
 #define UCP_DOOR_BYTES ucp_dt_make_contig(1)
 
-
 /* Memory that UCX will allocate has no address yet. A program built with an
  * older UCX has shorter parameters, so only fields that are set are read. */
 static ucp_door_data_t ucp_door_map_data(const ucp_mem_map_params_t *params)

@@ -16,13 +16,11 @@ static ucp_door_find_func_t ucp_door_finder = ucp_door_find;
 static _Atomic(ucp_door_slot_t*) ucp_door_slots;
 static _Atomic(unsigned) ucp_door_is_open;
 
-
 /* From the linker: the addresses of all slots */
 extern ucp_door_slot_t *const __start_ucp_door_slots[]
         __attribute__((visibility("hidden")));
 extern ucp_door_slot_t *const __stop_ucp_door_slots[]
         __attribute__((visibility("hidden")));
-
 
 static void *ucp_door_find_in(const char *library, const char *name)
 {

@@ -37,25 +37,20 @@ typedef struct ucp_door_slot {
     _Atomic(struct ucp_door_slot*) next; /* in the list of those looked up */
 } ucp_door_slot_t;
 
-
 /** Look up all of the door's functions in UCP. Any thread; takes the loader's lock.
  *  Called as the program reads UCP's options, so that no later call takes that lock:
  *  a thread may hold it, in a constructor, and wait for one that communicates. */
 void ucp_door_slots_find(const void *caller);
 
-
 /** Look up UCP's function, and direct later calls there or through the door. Any
  *  thread; takes the loader's lock. @return NULL if there is no such function. */
 ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller);
 
-
 /** From now on calls go through the door. Any thread. */
 void ucp_door_slots_open(void);
 
-
 /** For tests: set the look-up, before the first call. */
 void ucp_door_slots_find_by(ucp_door_find_func_t find);
-
 
 /** @return UCP's function, which was looked up before the door was opened for
  *          this slot. */
@@ -65,7 +60,6 @@ static inline ucp_door_func_t ucp_door_slot_real(const ucp_door_slot_t *slot)
 }
 
 END_C_DECLS
-
 
 /* An entry point jumps on, so that the return address behind it is the
  * program's: also in a build without optimization or with a sanitizer */
@@ -130,7 +124,6 @@ END_C_DECLS
                 &_name##_slot.entry)) _args; \
     } \
     static _ret _name##_heard _params
-
 
 /** The same of a function that calls neither the program nor an entry point of
  *  UCP that the door would hear: while @a _passes, which is asked at each call,

@@ -1,13 +1,12 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "state.h"
+#include "tell.h"
 
 #include <ucs/sys/math.h>
 #include <ucs/sys/mem/own_map.h>
 
 #include <errno.h>
-#include <pthread.h>
 #include <time.h>
 
 /* Before glibc 2.34 a program without threads may lack these; then its only
@@ -22,7 +21,6 @@ _Atomic(ucs_operation_wants_t*) ucp_door_wants = &ucp_door_wants_all;
 
 __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
-
 
 /*
  * Opening

@@ -4,15 +4,16 @@
 #ifndef UCP_DOOR_TELL_H_
 #define UCP_DOOR_TELL_H_
 
-#include "label.h"
+#include "door.h"
 #include "posted.h"
 #include "ring.h"
 #include "slot.h"
 
 #include <ucp/api/ucp.h>
+#include <ucs/sys/hash.h>
+#include <ucs/sys/proc/stack.h>
 
-#include <stddef.h>
-#include <stdint.h>
+#include <pthread.h>
 
 /**
  * @file tell.h
@@ -23,6 +24,38 @@
  */
 
 BEGIN_C_DECLS
+
+/** Call site of an operation. */
+typedef struct ucp_door_site {
+    uintptr_t caller;   /* the return address at UCP's entry */
+    uintptr_t position; /* the stack's, from ucs_stack_position() */
+} ucp_door_site_t;
+
+/** The entry point's call site; expand in the entry point itself. */
+#define UCP_DOOR_SITE \
+    ((ucp_door_site_t){(uintptr_t)__builtin_return_address(0), \
+                       ucs_stack_position(__builtin_frame_address(0))})
+
+/** @return The number of the highest bit of a length, from 1; 0 for 0. */
+static inline unsigned ucp_door_label_size(size_t length)
+{
+    return (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
+}
+
+/** @return The label, never 0. The size class is the highest bit of the
+ *  length. */
+static inline uint32_t ucp_door_label(ucp_door_site_t site, unsigned kind,
+                                      size_t length)
+{
+    uint64_t what = kind * 65u + ucp_door_label_size(length) + 1;
+    uint32_t label;
+
+    /* The high bits depend on all three products */
+    label = (uint32_t)(((site.caller * UCS_HASH_FACTOR) ^
+                        (site.position * UCS_HASH_FACTOR_2) ^
+                        (what * UCS_HASH_FACTOR_3)) >> 32);
+    return (label != 0) ? label : 1;
+}
 
 /** Where a thread is. */
 typedef enum ucp_door_place {
@@ -75,11 +108,9 @@ typedef struct ucp_door_receive {
 extern __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-
 /** What the helper wants to be told. */
 extern _Atomic(ucs_operation_wants_t*) ucp_door_wants
         __attribute__((visibility("hidden")));
-
 
 /** @return Nonzero if an operation is wanted. */
 static inline int ucp_door_is_wanted(ucs_operation_kind_t kind, size_t length)
@@ -88,7 +119,6 @@ static inline int ucp_door_is_wanted(ucs_operation_kind_t kind, size_t length)
     return ucs_operation_is_wanted(ucs_load_acquire(&ucp_door_wants), kind,
                                    length);
 }
-
 
 /**
  * @param [in] most  Upper bound of the operation's bytes.
@@ -100,7 +130,6 @@ static inline int ucp_door_passes(size_t most)
     return !ucp_door_is_wanted(UCS_OPERATION_SEND, most);
 }
 
-
 /** The most bytes that a buffer may have; 0 if they are not contiguous. */
 static inline size_t ucp_door_most(size_t count, ucp_datatype_t datatype)
 {
@@ -108,7 +137,6 @@ static inline size_t ucp_door_most(size_t count, ucp_datatype_t datatype)
                    count * (datatype >> UCP_DATATYPE_SHIFT) :
                    0;
 }
-
 
 /** The same by @a param; SIZE_MAX where UCX may call the program's completion
  *  function inside the operation. */
@@ -125,23 +153,19 @@ static inline size_t ucp_door_param_most(size_t count,
                    count;
 }
 
-
 /** Data of a buffer of this datatype. */
 ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
                               ucp_datatype_t datatype);
-
 
 /** The same by @a param; unknown for a device's memory and for memory that the program
  *  has registered itself. */
 ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
                                     const ucp_request_param_t *param);
 
-
 /** An entry point begins: tell the operation, unless the call is UCP's own.
  *  @return The thread's place, for @ref ucp_door_leave. */
 unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
                         ucp_door_site_t site);
-
 
 /**
  * A receive begins: tell it, unless the call is UCP's own.
@@ -155,15 +179,12 @@ void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
                             ucp_door_site_t site,
                             const ucp_request_param_t *param, int is_am);
 
-
 /** UCP has answered, with a request, NULL or an error. */
 void ucp_door_receive_end(ucp_door_receive_t *receive,
                           ucs_status_ptr_t request);
 
-
 /** Tell the end of the receive that @a request may belong to. */
 void ucp_door_request_ended(const void *request);
-
 
 /** @return Nonzero if an idle step may be due (@ref ucp_door_idle) after a call
  *          of progress that came from the program and found @a count events. */
@@ -179,10 +200,8 @@ static inline int ucp_door_is_idle(unsigned count)
     return (++thread->empty & (UCP_DOOR_IDLE_CALLS - 1)) == 0;
 }
 
-
 /** Take it, if the thread has waited long enough. */
 void ucp_door_idle(void);
-
 
 /** A call of UCP ends, in the same thread. @param place  The thread's former
  *  place. */
@@ -191,8 +210,36 @@ static inline void ucp_door_leave(unsigned place)
     ucp_door_thread.place = place;
 }
 
-END_C_DECLS
+/* What the threads share; for tell.c and receive.c only. Allocated when the door is
+ * opened. */
+typedef struct ucp_door_state {
+    _Atomic(const ucp_door_listener_t*) listener;
+    pthread_key_t                       key; /* of a thread's end */
+    int                                 has_key;
+    ucp_door_posted_t                   posted;
+    ucp_door_rings_t                    rings;
+} ucp_door_state_t;
 
+/** @return The state; NULL before the door was opened. */
+ucp_door_state_t *ucp_door_get(void);
+
+/** @return The calling thread's ring; NULL, and the operation counts as lost,
+ *          if it has none. */
+ucp_door_ring_t *ucp_door_ring(ucp_door_state_t *state);
+
+/** Tell an operation, by the owner of @a ring. @a id is a receive's, or 0. */
+void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
+                   ucs_operation_kind_t kind, ucp_door_data_t data,
+                   ucp_door_site_t site, uint32_t id);
+
+/** A told receive waits for its message: the helper, or a waiting rank, may
+ *  register its buffer. */
+void ucp_door_posted(ucp_door_data_t data);
+
+/** Tell the end of a receive, for the thread that posted it. Any thread. */
+void ucp_door_tell_end(ucp_door_ticket_t ticket);
+
+END_C_DECLS
 
 /** Result of an entry point if UCP lacks the function. */
 #define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
