@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "firehose_int.h"
-#include "mapped.h"
 
 #include <ucs/sys/clock.h>
 
@@ -128,7 +127,7 @@ ucp_firehose_on_failure(void *arg, unsigned node, ucs_status_t status)
     }
 }
 
-static void ucp_firehose_free(ucx_firehose_h firehose)
+void ucp_firehose_destroy(ucx_firehose_h firehose)
 {
     ucp_firehose_epoch_t *epoch, *next;
     peer_t *peer;
@@ -222,7 +221,7 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
     return UCS_OK;
 
 err_free:
-    ucp_firehose_free(firehose);
+    ucp_firehose_destroy(firehose);
     return status;
 }
 
@@ -354,11 +353,6 @@ int ucp_firehose_is_idle(ucx_firehose_h firehose)
               ucs_list_is_empty(&firehose->later);
     ucp_firehose_unlock(firehose);
     return is_idle;
-}
-
-void ucp_firehose_destroy(ucx_firehose_h firehose)
-{
-    ucp_firehose_free(firehose);
 }
 
 void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,

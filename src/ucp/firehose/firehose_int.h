@@ -8,10 +8,7 @@
 #include "firehose_core.h"
 #include "firehose_tuning.h"
 #include "message.h"
-#include "ucx_firehose.h"
 #include "unmapping.h"
-
-#include <ucp/wire/wire.h>
 
 #include <pthread.h>
 
@@ -24,11 +21,11 @@
  *   ucx_firehose.c  what a user calls
  *   firehose.c  life of an instance, progress
  *   hit.c       transfers that need nobody's leave, at once
- *   op.c        operations, their pieces, flush and fence
+ *   op.c        operations, their pieces, flush and fence, and their memory
  *   fire.c      initiator: which firehose points where, misses, revokes
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
- *   items.c     memory of operations, pieces and epochs
+ *   mapped.c    whether memory is there, asked of the kernel
  *
  * What is below firehose.c runs under the instance's lock. No function calls
  * the user back: what ended goes to `done`, and is told when the lock has been
@@ -209,7 +206,7 @@ struct ucx_firehose {
     ucs_list_link_t        starved; /**< pieces that need a local bucket */
     ucs_list_link_t        pending; /**< holds that need a bucket */
     ucs_list_link_t        done;    /**< calls to be made */
-    ucs_list_link_t        spare;   /**< items that are over; items.c */
+    ucs_list_link_t        spare;   /**< items that are over */
     size_t                 num_spare;
     ucp_firehose_piece_t   *hit;    /**< of the next hit, with its operation;
                                      *   or NULL */
@@ -260,7 +257,6 @@ ucs_status_t ucp_firehose_hit(ucp_firehose_peer_t *peer, int is_put,
                               char *local, uint64_t remote, size_t length,
                               ucx_firehose_done_func_t done, void *arg);
 
-/* items.c */
 /** @return Zeroed memory for an operation, a piece or an epoch; NULL: none. */
 void *ucp_firehose_item_get(ucx_firehose_h firehose);
 void ucp_firehose_item_put(ucx_firehose_h firehose, void *pointer);
@@ -352,6 +348,18 @@ static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
     ucs_store_relaxed(&firehose->owner, NULL); /* relaxed: as above */
     pthread_mutex_unlock(&firehose->lock);
 }
+
+/* mapped.c */
+
+/** @return The page size in bytes. */
+size_t ucp_firehose_page_size(void);
+
+/**
+ * @return UCS_OK; or UCS_ERR_INVALID_ADDR: some of it is not mapped, or, on
+ *         kernels from 5.14 on, not for reading and writing, or its pages
+ *         cannot be had.
+ */
+ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length);
 
 END_C_DECLS
 

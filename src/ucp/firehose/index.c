@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "index.h"
+#include "buckets.h"
 
 #include "firehose_tuning.h"
 

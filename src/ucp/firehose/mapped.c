@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "mapped.h"
+#include "firehose_int.h"
 
 #include <ucs/sys/sync/atomic.h>
 

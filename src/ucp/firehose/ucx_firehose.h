@@ -110,7 +110,6 @@ typedef struct ucx_firehose_attr {
                               *   unmapped */
 } ucx_firehose_attr_t;
 
-
 /**
  * Open this process's end: a UCP context and worker of its own.
  *
@@ -124,7 +123,6 @@ typedef struct ucx_firehose_attr {
 ucs_status_t ucx_firehose_open(const ucx_firehose_params_t *params,
                                ucx_firehose_h *firehose_p);
 
-
 /**
  * Close. What is under way ends as it will, what waits for a peer is cancelled;
  * callbacks are called before this returns. No peer may reach this process's
@@ -133,12 +131,10 @@ ucs_status_t ucx_firehose_open(const ucx_firehose_params_t *params,
  */
 void ucx_firehose_close(ucx_firehose_h firehose);
 
-
 /** Get the address that peers need to connect; it lives until close.
  *  @param [out] length_p  In bytes. */
 void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,
                           size_t *length_p);
-
 
 /**
  * Connect to a peer; each does so, once for each other, before it reaches the
@@ -150,7 +146,6 @@ void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,
  */
 ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
                                   const void *address);
-
 
 /**
  * Write to a peer's memory. Completion means that the local memory may be
@@ -175,19 +170,16 @@ ucs_status_t ucx_firehose_put_nb(ucx_firehose_h firehose, unsigned node,
                                  size_t length, ucx_firehose_done_func_t done,
                                  void *arg);
 
-
 /** Read from a peer's memory. Completion means that the data are here. As
  *  @ref ucx_firehose_put_nb. */
 ucs_status_t ucx_firehose_get_nb(ucx_firehose_h firehose, unsigned node,
                                  void *local, uint64_t remote, size_t length,
                                  ucx_firehose_done_func_t done, void *arg);
 
-
 /** What is begun to this peer from now on takes effect after all that was begun
  *  before. Does not wait. @return UCS_OK, UCS_ERR_INVALID_PARAM,
  *  UCS_ERR_NOT_CONNECTED or UCS_ERR_NO_MEMORY. */
 ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node);
-
 
 /**
  * Complete when all that was begun to a peer has ended, and what was written is
@@ -200,16 +192,13 @@ ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node);
 ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,
                                    ucx_firehose_done_func_t done, void *arg);
 
-
 /** Flush all peers and wait, making progress and calling callbacks.
  *  @return UCS_OK or the first error of any peer. */
 ucs_status_t ucx_firehose_flush(ucx_firehose_h firehose);
 
-
 /** Let things happen and call callbacks; peers' misses are answered here too.
  *  @return How much happened; 0: nothing. */
 unsigned ucx_firehose_progress(ucx_firehose_h firehose);
-
 
 /**
  * Take memory back before it is unmapped: when this returns UCS_OK no firehose
@@ -225,7 +214,6 @@ unsigned ucx_firehose_progress(ucx_firehose_h firehose);
  */
 ucs_status_t ucx_firehose_release(ucx_firehose_h firehose, const void *address,
                                   size_t length, uint64_t timeout);
-
 
 /** Get the figures of this moment. */
 void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr);
