@@ -30,7 +30,6 @@ void mpi_layer_say(const char *format, ...)
     }
 }
 
-/* As the MPI does it: the communicator's handler decides */
 int mpi_layer_error(MPI_Comm comm, int code)
 {
     PMPI_Comm_call_errhandler(comm, code);

@@ -49,8 +49,6 @@ void mpi_layer_op_delete(mpi_layer_op_t *op)
     free(op);
 }
 
-/* Where bytes do not lie in one piece, others do in their place; the type may
- * be freed by the program before the message is there. @return Nonzero if so */
 int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, MPI_Count count,
                           MPI_Datatype type)
 {
@@ -140,8 +138,8 @@ void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy)
     op->busy = busy;
 }
 
-/* From now on a herald may come. Only where a long message fits does the
- * pipeline have anything to do before the herald has been seen. */
+/* Only where a long message fits does the pipeline have anything to do before the
+ * herald has been seen */
 void mpi_layer_op_post(mpi_layer_op_t *op)
 {
     pthread_mutex_lock(&mpi_layer.match_lock);
@@ -451,7 +449,6 @@ static mpi_layer_state_t mpi_layer_op_state(mpi_layer_op_t *op)
     return state;
 }
 
-/* Nonzero: the MPI's own functions complete its request at once */
 int mpi_layer_op_is_ready(mpi_layer_op_t *op)
 {
     mpi_layer_state_t state = mpi_layer_op_state(op);
@@ -475,7 +472,6 @@ void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status)
     }
 }
 
-/* The MPI has completed the request. @return The layer's error, or success */
 int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request)
 {
     int error = op->error;

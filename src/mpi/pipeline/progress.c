@@ -66,7 +66,6 @@ unsigned mpi_layer_hook(void *worker)
     return count;
 }
 
-/* For a thread that waits for something of the layer's */
 void mpi_layer_pump(void)
 {
     int found;
@@ -83,7 +82,6 @@ void mpi_layer_pump(void)
     (void)mpi_layer_ops_end_freed();
 }
 
-/* No step from now on: the pipeline is about to go */
 void mpi_layer_progress_end(void)
 {
     mpi_layer.door->set_progress(NULL);

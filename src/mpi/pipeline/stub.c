@@ -55,7 +55,6 @@ static const char *const mpi_pipeline_libraries[] = {
     "libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so.80", NULL
 };
 
-
 /* --- UCP's progress ------------------------------------------------------- */
 
 /* A program that uses UCP without MPI may come before and without the rest */

@@ -3,10 +3,22 @@
  */
 #include <ucp/pipeline/pipeline_int.h>
 
+#include <ucm/api/ucm.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 /* The life of a pipeline, over any wire */
+
+/* After all that UCX itself does at an event */
+#define UCP_PIPELINE_HOOK_PRIORITY 1000
+
+static void ucp_pipeline_hook_event(ucm_event_type_t type, ucm_event_t *event,
+                                    void *arg)
+{
+    ucp_pipeline_unmapped(arg, event->vm_unmapped.address,
+                          event->vm_unmapped.size);
+}
 
 ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
                                  const ucx_pipeline_options_t *options,
@@ -44,7 +56,10 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
     ucp_pipeline_tune_init(self);
     self->options.eager = ucs_min(self->options.eager, self->wire->max_payload);
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
-        self->hooked = ucp_pipeline_hook(self);
+        self->hooked = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
+                                             UCP_PIPELINE_HOOK_PRIORITY,
+                                             ucp_pipeline_hook_event,
+                                             self) == UCS_OK;
         if (!self->hooked) { /* nobody tells of what is unmapped */
             self->options.mode = UCX_PIPELINE_MODE_PIPELINE;
         }
@@ -59,7 +74,8 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
     unsigned i;
 
     if (self->hooked) {
-        ucp_pipeline_unhook(self);
+        ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, ucp_pipeline_hook_event,
+                                self);
     }
     ucs_list_splice_tail(&self->unexpected, &self->taken);
     while (!ucs_list_is_empty(&self->unexpected)) {

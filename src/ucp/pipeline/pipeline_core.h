@@ -19,22 +19,18 @@ BEGIN_C_DECLS
 typedef ucs_status_t (*ucp_pipeline_wire_func_t)(
         void *arg, const ucp_wire_handlers_t *handlers, ucp_wire_t **wire_p);
 
-
 /** As @ref ucx_pipeline_create, over the wire that @a make_wire makes, which
  *  belongs to the pipeline from then on. */
 ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p);
 
-
 /** End it with whatever is still under way: this process is dead. Requests are
  *  freed. Tests only. */
 void ucp_pipeline_abandon(ucx_pipeline_h pipeline);
 
-
 /** @return The wire. */
 ucp_wire_t *ucp_pipeline_wire(ucx_pipeline_h pipeline);
-
 
 /** Memory is unmapped, as UCM's event says; any thread, any time. */
 void ucp_pipeline_unmapped(ucx_pipeline_h pipeline, const void *start,

@@ -254,17 +254,13 @@ void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
 void ucp_pipeline_tune_begin(ucx_pipeline_request_h req);
-void ucp_pipeline_tune_copied(ucx_pipeline_request_h req);
-void ucp_pipeline_tune_read(ucx_pipeline_request_h req);
+/** A message is over that was copied, or read. */
+void ucp_pipeline_tune_sample(ucx_pipeline_request_h req, int is_read);
 int ucp_pipeline_tune_buys(ucx_pipeline_h self, const void *buffer,
                            size_t length);
 double ucp_pipeline_tune_rent(ucx_pipeline_h self, size_t length);
 size_t ucp_pipeline_tune_offset(ucx_pipeline_h self);
 int ucp_pipeline_tune_is_whole(ucx_pipeline_h self, size_t length);
-
-/* pipeline_hook.c */
-int ucp_pipeline_hook(ucx_pipeline_h self);
-void ucp_pipeline_unhook(ucx_pipeline_h self);
 
 /* pipeline_request.c */
 ucx_pipeline_request_h ucp_pipeline_request_new(ucx_pipeline_h self,
@@ -283,7 +279,7 @@ ucp_pipeline_piece_t *ucp_pipeline_piece_new(ucx_pipeline_request_h req,
 void ucp_pipeline_piece_delete(ucp_pipeline_piece_t *piece);
 void ucp_pipeline_pieces_delete(ucx_pipeline_request_h req);
 
-/* pipeline_post.c */
+/* pipeline_request.c: what is sent for it */
 void ucp_pipeline_lose(ucx_pipeline_h self, unsigned peer, ucs_status_t status);
 void ucp_pipeline_end_lost(ucx_pipeline_h self);
 ucs_status_t ucp_pipeline_post(ucx_pipeline_request_h req,

@@ -33,13 +33,12 @@ static void ucp_pipeline_read_give_up(ucx_pipeline_request_h req)
 
 static void ucp_pipeline_read_finish(ucx_pipeline_request_h req)
 {
-    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_header_t header = {.type   = UCP_PIPELINE_DONE,
+                                    .length = req->total};
 
-    header.type   = UCP_PIPELINE_DONE;
-    header.length = req->total;
     ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
     req->pipeline->stats.read += req->total;
-    ucp_pipeline_tune_read(req);
+    ucp_pipeline_tune_sample(req, 1);
     ucp_pipeline_request_complete(req, UCS_OK);
 }
 

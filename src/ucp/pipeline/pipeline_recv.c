@@ -12,7 +12,7 @@ static void ucp_pipeline_recv_check(ucx_pipeline_request_h req)
 {
     if (req->done == req->total) {
         if (req->began > 0) {
-            ucp_pipeline_tune_copied(req);
+            ucp_pipeline_tune_sample(req, 0);
         }
         ucp_pipeline_request_complete(req, UCS_OK);
     }
@@ -101,11 +101,10 @@ static void ucp_pipeline_recv_advance(ucx_pipeline_request_h req)
 static void ucp_pipeline_recv_ack(ucx_pipeline_request_h req, size_t wanted,
                                   size_t offset)
 {
-    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_header_t header = {.type   = UCP_PIPELINE_ACK,
+                                    .length = wanted,
+                                    .offset = offset};
 
-    header.type   = UCP_PIPELINE_ACK;
-    header.length = wanted;
-    header.offset = offset;
     ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
 }
 

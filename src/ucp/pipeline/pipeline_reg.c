@@ -14,11 +14,6 @@ void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
 {
     ucs_lock_init(&cache->lock);
     ucs_list_head_init(&cache->list);
-    cache->count  = 0;
-    cache->bytes  = 0;
-    cache->used   = 0;
-    cache->peak   = 0;
-    cache->closed = 0;
     atomic_init(&cache->strike, 0);
 }
 
@@ -343,11 +338,10 @@ void ucp_pipeline_reg_revoke(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 void ucp_pipeline_reg_put(ucx_pipeline_h self, ucp_pipeline_reg_t *reg)
 {
     ucp_pipeline_cache_t *cache = &self->cache;
-
     uint64_t now                = ucp_wire_time(self->wire);
 
     ucs_lock(&cache->lock);
-    reg->idle      = now;
+    reg->idle = now;
     if (--reg->uses == 0) {
         cache->used  -= reg->end - reg->start;
         cache->bytes += reg->end - reg->start;

@@ -19,14 +19,13 @@ static void ucp_pipeline_send_fail(ucx_pipeline_request_h req,
 void ucp_pipeline_send_check(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
-    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_header_t header = {.type = UCP_PIPELINE_ABORT};
 
     if (req->complete || (req->ops > 0)) {
         return;
     }
     if (req->status != UCS_OK) {
         if (req->acked && (self->failed[req->peer] == UCS_OK)) {
-            header.type = UCP_PIPELINE_ABORT;
             ucp_pipeline_tell(req, &header, NULL, 0, NULL, NULL);
         }
         ucp_pipeline_request_complete(req, req->status);
@@ -50,24 +49,22 @@ static void ucp_pipeline_send_matched(void *arg, ucs_status_t status)
 ucs_status_t ucp_pipeline_send_begin(ucx_pipeline_request_h req)
 {
     ucx_pipeline_h self          = req->pipeline;
-    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_header_t header = {.type   = UCP_PIPELINE_MATCH,
+                                    .tag    = req->tag,
+                                    .length = req->total};
     size_t key_length            = 0;
     char keys[UCP_WIRE_MAX_HEADER];
     ucs_status_t status;
 
-    header.type   = UCP_PIPELINE_MATCH;
-    header.tag    = req->tag;
-    header.length = req->total;
-    req->done     = req->total;
+    req->done = req->total;
     if (req->total > self->options.eager) { /* the answer is waited for */
         key_length = ucp_pipeline_offer_all(req, &header, keys);
         req->done  = (key_length > 0) ? 0 :
                      ucs_min(self->options.eager, (size_t)UCP_PIPELINE_FIRST);
     }
-    req->next     = req->done;
-    status        = ucp_pipeline_post(req, &header, keys, key_length,
-                                      req->buffer, req->done,
-                                      ucp_pipeline_send_matched, req);
+    req->next = req->done;
+    status    = ucp_pipeline_post(req, &header, keys, key_length, req->buffer,
+                                  req->done, ucp_pipeline_send_matched, req);
     if (status == UCS_INPROGRESS) {
         ++req->ops;
     } else if (status != UCS_OK) {
@@ -84,7 +81,9 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
 {
     ucx_pipeline_request_h req   = piece->req;
     ucx_pipeline_h self          = req->pipeline;
-    ucp_pipeline_header_t header = {0};
+    ucp_pipeline_header_t header = {.type   = UCP_PIPELINE_FIN,
+                                    .offset = piece->offset,
+                                    .length = piece->length};
     ucs_status_t status          = UCS_OK;
 
     if (req->status != UCS_OK) {
@@ -92,9 +91,6 @@ static void ucp_pipeline_send_piece_over(ucp_pipeline_piece_t *piece)
     }
     if (piece->reg != NULL) {
         self->stats.written += piece->length;
-        header.type          = UCP_PIPELINE_FIN;
-        header.offset        = piece->offset;
-        header.length        = piece->length;
         /* the request ends no earlier: its user may make no progress then */
         status = ucp_pipeline_tell(req, &header, NULL, 0,
                                    ucp_pipeline_send_matched, req);
@@ -163,14 +159,14 @@ static void ucp_pipeline_send_pump(ucp_pipeline_piece_t *piece)
 
     while ((req->status == UCS_OK) && (piece->moved < piece->length) &&
            (piece->ops < UCP_PIPELINE_COPIES)) {
-        length        = ucp_pipeline_send_copy_length(piece);
-        header        = (ucp_pipeline_header_t){0};
-        header.type   = UCP_PIPELINE_DATA;
-        header.to     = req->remote;
-        header.offset = piece->offset + piece->moved;
-        status        = ucp_pipeline_post(req, &header, NULL, 0,
-                                          req->buffer + header.offset, length,
-                                          ucp_pipeline_send_op_over, piece);
+        length = ucp_pipeline_send_copy_length(piece);
+        header = (ucp_pipeline_header_t){.type   = UCP_PIPELINE_DATA,
+                                         .to     = req->remote,
+                                         .offset = piece->offset +
+                                                   piece->moved};
+        status = ucp_pipeline_post(req, &header, NULL, 0,
+                                   req->buffer + header.offset, length,
+                                   ucp_pipeline_send_op_over, piece);
         if (ucp_pipeline_send_begun(piece, status)) {
             piece->moved       += length;
             self->stats.copied += length;

@@ -114,43 +114,29 @@ void ucp_pipeline_tune_begin(ucx_pipeline_request_h req)
     req->among = req->pipeline->num_active;
 }
 
-/* Of the time since it began the message had a share, as others were under way:
- * with all of it a process that exchanges many at once would take copies for
- * as many times dearer. The least sample is what nothing disturbed; a link that
- * became slower is seen in time. */
-static void ucp_pipeline_tune_sample(ucx_pipeline_request_h req,
-                                     double *byte_ns)
-{
-    uint64_t ns   = ucp_wire_time(req->pipeline->wire) - req->began;
-    double sample = (double)ns / req->total / req->among;
-
-    if ((*byte_ns == 0) || (sample < *byte_ns)) {
-        *byte_ns = sample;
-    } else {
-        *byte_ns += (sample - *byte_ns) / UCP_PIPELINE_SAMPLES;
-    }
-}
-
 static ucp_pipeline_times_t *ucp_pipeline_tune_times(ucp_pipeline_tune_t *tune,
                                                      size_t length)
 {
     return &tune->times[ucs_ilog2(length)];
 }
 
-void ucp_pipeline_tune_copied(ucx_pipeline_request_h req)
+/* Of the time since it began the message had a share, as others were under way:
+ * with all of it a process that exchanges many at once would take copies for
+ * as many times dearer. The least sample is what nothing disturbed; a link that
+ * became slower is seen in time. */
+void ucp_pipeline_tune_sample(ucx_pipeline_request_h req, int is_read)
 {
-    ucp_pipeline_tune_t *tune = &req->pipeline->tune;
+    ucp_pipeline_times_t *times = ucp_pipeline_tune_times(&req->pipeline->tune,
+                                                          req->total);
+    double *byte_ns = is_read ? &times->read : &times->copied;
+    uint64_t ns     = ucp_wire_time(req->pipeline->wire) - req->began;
+    double sample   = (double)ns / req->total / req->among;
 
-    ucp_pipeline_tune_sample(req, &ucp_pipeline_tune_times(tune,
-                                                           req->total)->copied);
-}
-
-void ucp_pipeline_tune_read(ucx_pipeline_request_h req)
-{
-    ucp_pipeline_tune_t *tune = &req->pipeline->tune;
-
-    ucp_pipeline_tune_sample(req, &ucp_pipeline_tune_times(tune,
-                                                           req->total)->read);
+    if ((*byte_ns == 0) || (sample < *byte_ns)) {
+        *byte_ns = sample;
+    } else {
+        *byte_ns += (sample - *byte_ns) / UCP_PIPELINE_SAMPLES;
+    }
 }
 
 /* How much longer a message takes that is copied than one that is read from and

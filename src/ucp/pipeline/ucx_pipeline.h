@@ -96,10 +96,8 @@ typedef struct ucx_pipeline_stats {
     uint64_t read;            /**< bytes that this end read by gets */
 } ucx_pipeline_stats_t;
 
-
 /** Set all options to their defaults, and the size. */
 void ucx_pipeline_options_init(ucx_pipeline_options_t *options);
-
 
 /**
  * Create one end.
@@ -116,12 +114,10 @@ ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p);
 
-
 /** Get this process's address, which lives as long as the pipeline and is to be
  *  handed to every peer. */
 void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,
                           size_t *length_p);
-
 
 /**
  * Connect to a peer, each once, and all (also `self`) before anything is sent.
@@ -131,7 +127,6 @@ void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,
  */
 ucs_status_t ucx_pipeline_connect(ucx_pipeline_h pipeline, unsigned peer,
                                   const void *address);
-
 
 /**
  * Send. The buffer stays as it is until the request is complete; that it is
@@ -143,7 +138,6 @@ ucs_status_t ucx_pipeline_connect(ucx_pipeline_h pipeline, unsigned peer,
 ucs_status_t ucx_pipeline_send(ucx_pipeline_h pipeline, unsigned peer,
                                uint64_t tag, const void *buffer, size_t length,
                                ucx_pipeline_request_h *request_p);
-
 
 /**
  * Receive a message of which `(its tag ^ tag) & mask` is 0.
@@ -159,7 +153,6 @@ ucs_status_t ucx_pipeline_recv(ucx_pipeline_h pipeline, unsigned peer,
                                size_t length,
                                ucx_pipeline_request_h *request_p);
 
-
 /**
  * Look for the oldest message, of those that have come and that no receive has
  * matched, of which `(its tag ^ tag) & mask` is 0. Without progress.
@@ -172,7 +165,6 @@ ucs_status_t ucx_pipeline_recv(ucx_pipeline_h pipeline, unsigned peer,
 int ucx_pipeline_probe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
                        uint64_t mask, ucx_pipeline_status_t *status);
 
-
 /**
  * As @ref ucx_pipeline_probe, and take the message: no receive and no probe
  * finds it from then on.
@@ -183,7 +175,6 @@ int ucx_pipeline_probe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
 int ucx_pipeline_mprobe(ucx_pipeline_h pipeline, unsigned peer, uint64_t tag,
                         uint64_t mask, ucx_pipeline_message_h *message_p,
                         ucx_pipeline_status_t *status);
-
 
 /**
  * Receive a message that was taken. The handle is gone if a request has come of
@@ -199,10 +190,8 @@ ucs_status_t ucx_pipeline_mrecv(ucx_pipeline_h pipeline,
                                 size_t length,
                                 ucx_pipeline_request_h *request_p);
 
-
 /** Let things happen. @return How much did; 0: nothing. */
 unsigned ucx_pipeline_progress(ucx_pipeline_h pipeline);
-
 
 /**
  * Look whether a request is complete, without progress.
@@ -214,11 +203,9 @@ unsigned ucx_pipeline_progress(ucx_pipeline_h pipeline);
 int ucx_pipeline_test(ucx_pipeline_request_h request,
                       ucx_pipeline_status_t *status);
 
-
 /** Progress until a request is complete. @return How it ended. */
 ucs_status_t ucx_pipeline_wait(ucx_pipeline_request_h request,
                                ucx_pipeline_status_t *status);
-
 
 /**
  * Cancel a receive. It is complete then, with UCS_ERR_CANCELED, unless a
@@ -229,15 +216,12 @@ ucs_status_t ucx_pipeline_wait(ucx_pipeline_request_h request,
  */
 ucs_status_t ucx_pipeline_cancel(ucx_pipeline_request_h request);
 
-
 /** Release a request that is complete. @return UCS_OK or UCS_ERR_BUSY. */
 ucs_status_t ucx_pipeline_request_free(ucx_pipeline_request_h request);
-
 
 /** Read what has happened into as much of @a stats as its size says. */
 void ucx_pipeline_get_stats(ucx_pipeline_h pipeline,
                             ucx_pipeline_stats_t *stats);
-
 
 /**
  * End it. Messages that came and were not received are lost, and peers whose
