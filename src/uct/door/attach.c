@@ -2,9 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "attach.h"
-#include "ucp_cache.h"
 
-#include <ucp/door/reader.h>
+#include <ucp/door/door.h>
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
 #include <ucs/sys/proc/deserted.h>
@@ -31,7 +30,6 @@
 /* Options and version do not change while the process runs */
 static pthread_once_t uct_door_once = PTHREAD_ONCE_INIT;
 static uct_helper_config_t uct_door_config;
-
 
 static int uct_door_env_asks(const char *name)
 {

@@ -16,7 +16,6 @@
 
 BEGIN_C_DECLS
 
-
 /**
  * Open a memory domain and decorate it.
  *
@@ -35,7 +34,6 @@ ucs_status_t uct_door_md_open(uct_component_h component, const char *md_name,
                               const uct_md_config_t *config, uct_md_h *md_p,
                               uct_abi_md_open_func_t real_open);
 
-
 /**
  * UCP has read its options: switch its registration cache off, if there will be
  * a helper and the user has not set the option (environment or ucx.conf).
@@ -44,11 +42,9 @@ ucs_status_t uct_door_md_open(uct_component_h component, const char *md_name,
  */
 void uct_door_ucp_config(void *config);
 
-
 /** @return Nonzero if environment or ucx.conf ask for the helper or the
  *          software NIC, and this UCX is known. */
 int uct_door_is_asked_for(void);
-
 
 /**
  * Entry point of a plugin: from now on @ref uct_door_md_open opens domains of
@@ -62,10 +58,24 @@ int uct_door_is_asked_for(void);
  */
 int uct_door_plug(const char *component);
 
-
 /** The process's first thread has left without ending the process. May be
  *  called more than once, from any thread. */
 void uct_door_leader_left(void);
+
+/* ucp_cache.c: UCP's registration cache above the domain, which hides registrations.
+ * In use from 1.14 on, and in 1.13 with UCX_PROTO_ENABLE=y. */
+
+/**
+ * Switch it off in the options that UCP has just read, if they have UCX's
+ * default. Not thread-safe, as UCP's options are not.
+ *
+ * @param [in] config  From ucp_config_read().
+ */
+void uct_door_ucp_cache_disable(void *config);
+
+/** A helper has been attached: if the cache is on, say once a process, in one
+ *  line, what to set. */
+void uct_door_ucp_cache_report(void);
 
 END_C_DECLS
 

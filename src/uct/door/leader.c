@@ -25,7 +25,6 @@ static _Atomic(uct_leader_func_t) uct_leader_func;
  * thread of its own; 0: none. */
 static _Atomic(pid_t) uct_leader_left;
 
-
 static void uct_leader_leave(void *arg)
 {
     uct_leader_func_t func;

@@ -19,11 +19,9 @@ BEGIN_C_DECLS
 
 typedef void (*uct_leader_func_t)(void);
 
-
 /** Begin to watch the first thread. Only a call by that thread has an effect;
  *  idempotent. Does not allocate. */
 void uct_leader_watch(void);
-
 
 /**
  * Set the function that the first thread calls as it leaves; if it has left

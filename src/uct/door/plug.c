@@ -31,7 +31,6 @@ static struct {
     uct_abi_md_open_func_t md_open;
 } uct_door_plugs[UCT_DOOR_PLUGS];
 
-
 static ucs_status_t uct_door_plug_md_open(uct_component_h component,
                                           const char *md_name,
                                           const uct_md_config_t *config,

@@ -20,7 +20,6 @@
 
 typedef int (*uct_plugin_plug_func_t)(const char *component);
 
-
 /* Beside the plugin (build tree), above it (installed), or beside UCX's module
  * folder if the plugin lies there */
 static const char *const uct_plugin_places[] = {

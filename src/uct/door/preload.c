@@ -64,7 +64,6 @@ typedef int (*uct_preload_config_func_t)(const char *env_prefix,
 /* Lets the helper change UCP's options; set once it is loaded */
 static _Atomic(uct_preload_ucp_config_func_t) uct_preload_ucp_config;
 
-
 /* Empty, or what is wrong with the site's settings, without which nothing is switched
  * on. Written before main(). */
 static char uct_preload_site_error[UCT_SITE_ERROR_MAX];

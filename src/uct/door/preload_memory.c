@@ -79,7 +79,6 @@ static _Atomic(const uct_helper_calls_t*) uct_preload_listener;
 
 void uct_preload_listen(const uct_helper_calls_t *listener);
 
-
 UCT_PRELOAD_EXPORT void
 uct_preload_listen(const uct_helper_calls_t *listener)
 {

@@ -22,7 +22,6 @@ typedef struct uct_site {
     size_t count;
 } uct_site_t;
 
-
 /* Nothing but a regular file is opened: a pipe might wait. @return NULL, or why not */
 static const char *uct_site_load(const char *file, char *text)
 {

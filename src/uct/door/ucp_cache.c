@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "ucp_cache.h"
+#include "attach.h"
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/session.h>
@@ -39,7 +39,6 @@ typedef void (*uct_door_ucp_release_func_t)(void *config);
 static _Atomic(int) uct_door_ucp_cache_is_off;
 
 static _Atomic(int) uct_door_ucp_cache_is_reported;
-
 
 static void *uct_door_ucp_symbol(const char *name)
 {
