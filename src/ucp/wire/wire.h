@@ -110,7 +110,6 @@ struct ucp_wire {
     size_t               max_payload; /**< bytes; at least 4096 */
 };
 
-
 /**
  * Send a small message to @a peer, which may be `self`.
  *
@@ -133,7 +132,6 @@ ucp_wire_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
                               length, done, arg);
 }
 
-
 /**
  * Register a range of @a length bytes, above 0, of any alignment, for local and remote
  * reading and writing.
@@ -149,13 +147,11 @@ static inline ucs_status_t ucp_wire_mem_reg(ucp_wire_t *wire, void *address,
     return wire->ops->mem_reg(wire, address, length, mem_p);
 }
 
-
 /** Deregister. No put or get may be under way from, to or into the range. */
 static inline void ucp_wire_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
 {
     wire->ops->mem_dereg(wire, mem);
 }
-
 
 /**
  * Get the key by which peers reach a range.
@@ -171,7 +167,6 @@ static inline ucs_status_t ucp_wire_mem_pack(ucp_wire_t *wire,
 {
     return wire->ops->mem_pack(wire, mem, packed_p, length_p);
 }
-
 
 /**
  * Make a key usable that @a peer sent.
@@ -190,13 +185,11 @@ static inline ucs_status_t ucp_wire_key_unpack(ucp_wire_t *wire, unsigned peer,
     return wire->ops->key_unpack(wire, peer, packed, length, key_p);
 }
 
-
 /** Release a key; no operation with it may be under way. */
 static inline void ucp_wire_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 {
     wire->ops->key_release(wire, key);
 }
-
 
 /**
  * Write to a peer's memory. Completion means that the local buffer may be changed and
@@ -219,7 +212,6 @@ ucp_wire_put(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
                           arg);
 }
 
-
 /** Read from a peer's memory, as @ref ucp_wire_put. Completion means that the data are
  *  here. */
 static inline ucs_status_t
@@ -231,7 +223,6 @@ ucp_wire_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
                           arg);
 }
 
-
 /** Complete when all puts to the peer that were started before are visible there.
  *  @a done is not NULL. */
 static inline ucs_status_t ucp_wire_flush(ucp_wire_t *wire, unsigned peer,
@@ -240,20 +231,17 @@ static inline ucs_status_t ucp_wire_flush(ucp_wire_t *wire, unsigned peer,
     return wire->ops->flush(wire, peer, done, arg);
 }
 
-
 /** Let things happen. @return How much did; 0: nothing. */
 static inline unsigned ucp_wire_progress(ucp_wire_t *wire)
 {
     return wire->ops->progress(wire);
 }
 
-
 /** @return Nanoseconds since some point in the past; never falls. */
 static inline uint64_t ucp_wire_time(ucp_wire_t *wire)
 {
     return wire->ops->time(wire);
 }
-
 
 /** End it. Neither registrations nor keys may be left. Completions that are outstanding
  *  are called, with an error if their operation did not end. */

@@ -26,7 +26,6 @@ typedef struct ucp_wire_ucp_params {
     const char * const  *config;
 } ucp_wire_ucp_params_t;
 
-
 /**
  * Create a wire without connections.
  *
@@ -39,12 +38,10 @@ typedef struct ucp_wire_ucp_params {
 ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
                                  ucp_wire_t **wire_p);
 
-
 /** Get this process's address, to be handed to all peers; it lives as long as the
  *  wire. */
 void ucp_wire_ucp_address(ucp_wire_t *wire, const void **address_p,
                           size_t *length_p);
-
 
 /**
  * Connect to a peer, which may be `self`, once, before anything is sent to it. All are

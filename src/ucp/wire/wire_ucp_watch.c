@@ -21,7 +21,6 @@
 static pthread_once_t ucp_wire_ucp_once = PTHREAD_ONCE_INIT;
 static void *ucp_wire_ucp_page;
 
-
 /* It stays: a peer whose wire has ended in order has not failed. Nobody reads it, so it
  * takes no memory. */
 static void ucp_wire_ucp_map_page(void)

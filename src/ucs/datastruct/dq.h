@@ -32,9 +32,9 @@
  *
  * Each slot has a ticket (after D. Vyukov's bounded queue), which counts from
  * the first position of the slot's lap, so that zeroed memory is an empty ring:
- *   ticket == lap                free for the producer at this position ticket
- *   == lap + 1            filled, for the consumer ticket == lap + length
- *   free again, one lap later
+ *   ticket == lap           free for the producer at this position
+ *   ticket == lap + 1       filled, for the consumer
+ *   ticket == lap + length  free again, one lap later
  * Invariant, while no push and no pop is under way: the slots of a ring's
  * positions [tail, head) are filled, those of [head, tail + length) free.
  */

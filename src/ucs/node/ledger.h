@@ -76,13 +76,13 @@ typedef struct ucs_ledger_slot {
  * The segment. Every claim scans the columns. For each owned slot, as long as
  * each word is written by its own process only:
  *
- *     taken[i] % UCS_LEDGER_RISE == bytes that are pinned or reserved pinned[i]
- *     == bytes that are pinned answer[i] - bell[i]        <= 0, modulo 2^32
+ *     taken[i] % UCS_LEDGER_RISE == bytes that are pinned or reserved
+ *     pinned[i] == bytes that are pinned
+ *     answer[i] - bell[i] <= 0, modulo 2^32
  *
  * While no rank claims, gives back or asks, nothing is reserved, so that
  *
- *     pinned[i] == taken[i] % UCS_LEDGER_RISE sum(pinned[i]) == sum(taken[i] %
- *     UCS_LEDGER_RISE)
+ *     pinned[i] == taken[i] % UCS_LEDGER_RISE
  *
  * Orders, each between two processes:
  * - [N-OWNER] The release that gives a slot back (@ref ucs_ledger_leave, or
@@ -119,7 +119,6 @@ typedef struct ucs_ledger {
     ucs_ledger_slot_t slots[UCS_LEDGER_SLOTS];
 } ucs_ledger_t;
 
-
 /**
  * Name of this user's segment: "ucx-helper-md-VERSION.UID", with ".SUFFIX" if
  * there is one. With the version, for a segment stays until the node restarts
@@ -131,16 +130,13 @@ typedef struct ucs_ledger {
  */
 ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max);
 
-
 /** Make it the name of the segment in which a device's registrations are counted:
  *  "+DEVICE" is added, which may have any characters. What does not fit is left
  *  out. */
 void ucs_ledger_name_device(const char *device, char *name, size_t max);
 
-
 /** The segment's key, as for shmget(): a hash of the name, never 0. */
 int ucs_ledger_key(const char *name);
-
 
 /**
  * Attach the segment; make it if there is none.
@@ -157,15 +153,12 @@ int ucs_ledger_key(const char *name);
 ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
                              char *error, size_t max);
 
-
 /** Detach it. The segment stays. */
 void ucs_ledger_close(ucs_ledger_t *ledger);
-
 
 /** Remove the segment with this key if no process has it attached. One that is just
  *  about to would have it to itself. */
 void ucs_ledger_remove_unused(int key);
-
 
 /**
  * Take a slot for this process, one for each time that it has the ledger open. Its
@@ -175,29 +168,23 @@ void ucs_ledger_remove_unused(int key);
  */
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 
-
 /** Give the slot back, if it is still this owner's. */
 void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
-
 
 /** @return Nonzero if an owner is alive: a process with that number that has the ledger
  *          there, or one that cannot be looked up. Opens nothing, here and below: a
  *          descriptor uses, for a moment, a number that the program may want. */
 int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner);
 
-
 /** Free a slot if its owner is dead. @return Nonzero if so. */
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
-
 
 /** Free all slots whose owners have no process any more. Quicker: does not notice
  *  zombies. */
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger);
 
-
 /** @ref ucs_ledger_reap_slot of all slots. @return How many were freed. */
 unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
-
 
 /**
  * Repair what another process may have overwritten: the head of the segment,
@@ -207,19 +194,15 @@ unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
  */
 int ucs_ledger_mend(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
 
-
 /** Go on with a fresh ledger of this process's own at the same address, so that
  *  pointers stay valid. @return Zero if the system refuses. */
 int ucs_ledger_detach(ucs_ledger_t *ledger);
 
-
 /** The process number in an owner word; any number may stand there. */
 pid_t ucs_ledger_pid(uint64_t owner);
 
-
 /** The word that says whose this process's slot is; never 0. */
 uint64_t ucs_ledger_self(const ucs_ledger_t *ledger);
-
 
 /** Figures of slots that are owned, for no more than @a limit, the bytes that a
  *  process can pin on this node at most. @return @a bytes; 0 beyond the limit,

@@ -20,7 +20,6 @@
  * that is nothing; and a limit that was none is doubled in a minute. */
 #define UCS_NODE_LEARNED_PART 64
 
-
 /*
  * Invariants
  */

@@ -79,7 +79,6 @@ typedef struct ucs_node_figures {
  *  @return Bytes that were deregistered. */
 typedef uint64_t (*ucs_node_release_func_t)(void *arg, uint64_t length);
 
-
 /**
  * Enter the ledger.
  *
@@ -89,10 +88,8 @@ typedef uint64_t (*ucs_node_release_func_t)(void *arg, uint64_t length);
 ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
                            char *error, size_t max);
 
-
 /** Leave it. No other call may be under way. */
 void ucs_node_close(ucs_node_h node);
-
 
 /** Set or unset the function that deregisters for others; returns when a call
  *  under way is over. Not from such a call. */
@@ -100,11 +97,9 @@ ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg);
 void ucs_node_part(ucs_node_h node, void *arg);
 
-
 /** @return Nonzero if there is a budget by now, and a helper must answer the
  *          bell. */
 int ucs_node_has_budget(ucs_node_h node);
-
 
 /**
  * Claim @a length bytes that are about to be pinned. Does not wait, allocate or
@@ -115,7 +110,6 @@ int ucs_node_has_budget(ucs_node_h node);
 int ucs_node_claim(ucs_node_h node, uint64_t length,
                    ucs_claim_t mode);
 
-
 /**
  * The system has refused what this process has claimed last, @a length bytes. If
  * the ranks together are not known to be at a limit, what they had before that is
@@ -125,14 +119,11 @@ int ucs_node_claim(ucs_node_h node, uint64_t length,
  */
 uint64_t ucs_node_refused(ucs_node_h node, uint64_t length);
 
-
 /** It was refused for something else: what was learned is forgotten. */
 void ucs_node_forgive(ucs_node_h node, uint64_t before);
 
-
 /** Release a claim: the bytes are not pinned any more. */
 void ucs_node_unclaim(ucs_node_h node, uint64_t length);
-
 
 /**
  * Ask other ranks for room for @a length bytes, and wait for the answers. The
@@ -142,24 +133,19 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length);
  */
 int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
 
-
 /** The word on which an answering helper sleeps; other processes change it to
  *  any value. */
 uint32_t *ucs_node_bell(ucs_node_h node);
 
-
 /** Say that a helper listens to the bell, or no longer. */
 void ucs_node_listen(ucs_node_h node, int listens);
-
 
 /** In each step of the helper: deregister what was asked for, and answer. */
 void ucs_node_serve(ucs_node_h node);
 
-
 /** Nanoseconds between two turns of a helper, each of which calls the following:
  *  the ranks' figures change slowly, and a look costs some microseconds. */
 #define UCS_NODE_TURN_NS UINT64_C(250000000)
-
 
 /**
  * Write this process's figures again, which another process may have written
@@ -169,7 +155,6 @@ void ucs_node_serve(ucs_node_h node);
  *         a ledger of its own.
  */
 int ucs_node_mend(ucs_node_h node, uint64_t now);
-
 
 /**
  * Find the node's idle cores. They are for the helpers of the ranks that have
@@ -182,18 +167,14 @@ int ucs_node_mend(ucs_node_h node, uint64_t now);
  */
 int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
 
-
 /** Say whether the helper makes registrations (as from the start), or rests. */
 void ucs_node_set_runs(ucs_node_h node, int runs);
-
 
 /** Bytes that all living ranks together have pinned now. */
 uint64_t ucs_node_sum(ucs_node_h node);
 
-
 /** Copy this rank's figures of its node. Any thread. */
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
-
 
 /**
  * The max-min fair level: a rank that demands no more than the level may
@@ -209,7 +190,6 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
  */
 uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
                          uint64_t budget);
-
 
 /** @return Nonzero if the equations in node_int.h hold, as always, whatever
  *          other processes do. Not while deregistering for others. */

@@ -6,7 +6,6 @@
 #include <ucs/sys/sync/futex.h>
 #include <ucs/sys/math.h>
 
-
 /* Look for an answer again after this long; and every so many times check that
  * the rank still exists */
 #define UCS_NODE_NAP_NS 1000000
@@ -16,7 +15,6 @@
  * passed */
 #define UCS_NODE_BURY_SHARE_NS UINT64_C(100000000)
 #define UCS_NODE_BURY_ALL_NS   UINT64_C(1000000)
-
 
 /*
  * Members

@@ -12,7 +12,6 @@
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
 
-
 void ucs_node_show(ucs_node_h node)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[node->slot];

@@ -95,13 +95,11 @@ struct ucs_node {
                                                     looked for by mending */
 };
 
-
 /** Sums over the other ranks. */
 typedef struct ucs_node_sum {
     uint64_t pinned; /**< bytes */
     uint64_t taken;  /**< pinned or about to be */
 } ucs_node_sum_t;
-
 
 /** @return Bytes that there are for all: as set, or as learned. */
 uint64_t ucs_node_limit(ucs_node_h node);

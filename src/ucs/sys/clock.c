@@ -28,7 +28,6 @@ typedef struct ucs_clock_sample {
 ucs_clock_scale_t ucs_clock_scale;
 static pthread_once_t ucs_clock_once = PTHREAD_ONCE_INIT;
 
-
 int ucs_clock_read(clockid_t clock, uint64_t *ns_p)
 {
     struct timespec ts = {0};

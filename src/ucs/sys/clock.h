@@ -42,13 +42,11 @@ typedef struct ucs_clock_scale {
 /** The scale of @ref ucs_clock_now, constant once its factor is set. */
 extern ucs_clock_scale_t ucs_clock_scale;
 
-
 /**
  * Calibrate once per process; takes up to two milliseconds the first time and
  * nothing later. Before it @ref ucs_clock_now reads CLOCK_MONOTONIC.
  */
 void ucs_clock_init(void);
-
 
 /**
  * Read one of the system's clocks: those of processor time show what a thread
@@ -60,10 +58,8 @@ void ucs_clock_init(void);
  */
 int ucs_clock_read(clockid_t clock, uint64_t *ns_p);
 
-
 /** @return CLOCK_MONOTONIC, nanoseconds. */
 uint64_t ucs_clock_monotonic(void);
-
 
 /** @return The time stamp counter; 0 where there is none, or no published
  *          scale. */
@@ -77,7 +73,6 @@ static inline uint64_t ucs_clock_counter(void)
     return 0;
 #endif
 }
-
 
 /**
  * Read a clock without a call.
@@ -112,7 +107,6 @@ static inline int ucs_clock_try_read(const ucs_clock_scale_t *scale,
             (uint64_t)(((unsigned __int128)delta * mult) >> UCS_CLOCK_SHIFT);
     return 1;
 }
-
 
 /**
  * @return Nanoseconds. Does not go backwards within a thread; between

@@ -27,7 +27,6 @@ typedef struct ucs_trace_decoder {
     ucs_trace_error_t *error;
 } ucs_trace_decoder_t;
 
-
 static ucs_status_t ucs_trace_fail(ucs_trace_decoder_t *decoder,
                                    const uint8_t *at, ucs_status_t status,
                                    const char *text)

@@ -16,7 +16,6 @@ struct ucs_trace_encoder {
     ucs_trace_event_t said[UCS_TRACE_SLOTS]; /* of operations */
 };
 
-
 static uint8_t *ucs_trace_put(uint8_t *p, uint64_t value, unsigned bytes)
 {
     for (; bytes > 0; --bytes) {

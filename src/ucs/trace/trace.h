@@ -88,7 +88,6 @@ typedef struct ucs_trace_error {
 
 typedef struct ucs_trace_encoder *ucs_trace_encoder_h;
 
-
 /**
  * Create an encoder; about 400 KB.
  *
@@ -113,8 +112,6 @@ size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
                         const ucs_trace_event_t *event, void *buffer);
 size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
 
-
-
 /**
  * Decode a whole file, or what is whole of one that is cut short.
  *
@@ -129,7 +126,6 @@ size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
  */
 ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
                               ucs_trace_t *trace, ucs_trace_error_t *error);
-
 
 /** Free what a decoded trace owns. */
 void ucs_trace_cleanup(ucs_trace_t *trace);

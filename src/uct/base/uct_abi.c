@@ -109,7 +109,6 @@ typedef void (*uct_abi_get_version_func_t)(unsigned *major, unsigned *minor,
                                            unsigned *release);
 typedef const char *(*uct_abi_get_version_string_func_t)(void);
 
-
 /* An MPI may have loaded UCX outside the global scope, so the library is looked
  * up by name. Its handle is released, so that a program can still unload
  * libucp; a library that was loaded for this stays, for it may have left

@@ -182,7 +182,6 @@ typedef struct uct_abi_version {
 /** The generation in force; set by @ref uct_abi_select, before any domain. */
 extern const uct_abi_t *uct_abi_running;
 
-
 /**
  * Read the release of the loaded libucp; libuct and libucs have no such
  * function.
@@ -191,20 +190,16 @@ extern const uct_abi_t *uct_abi_running;
  */
 void uct_abi_version_get(uct_abi_version_t *version);
 
-
 /** @return The generation of release @a major.@a minor, NULL if unknown. */
 const uct_abi_t *uct_abi_find(unsigned major, unsigned minor);
-
 
 /** @return Row @a index of the generations, oldest first; NULL behind the last
  *          one. */
 const uct_abi_t *uct_abi_row(unsigned index);
 
-
 /** Set the generation in force, before any domain is decorated. Not
  *  thread-safe. */
 void uct_abi_select(const uct_abi_t *abi);
-
 
 /**
  * Make sure that a generation is in force. Loads libucp if the program has not,
@@ -214,7 +209,6 @@ void uct_abi_select(const uct_abi_t *abi);
  */
 int uct_abi_is_known(void);
 
-
 /**
  * Query a domain through @a ops, in the form of the running UCX.
  *
@@ -223,12 +217,10 @@ int uct_abi_is_known(void);
 ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
                               uct_abi_md_attr_t *attr);
 
-
 /** Copy the table @a src of a domain of @a component with exactly its slots;
  *  others become NULL. */
 void uct_abi_md_ops_copy(uct_abi_md_ops_t *dst, const uct_abi_md_ops_t *src,
                          uct_component_h component);
-
 
 /** Register host memory with @a flags through @a ops, in the form of the
  *  running UCX. */
@@ -236,13 +228,11 @@ ucs_status_t uct_abi_mem_reg_flags(const uct_abi_md_ops_t *ops, uct_md_h md,
                                    void *address, size_t length,
                                    unsigned flags, uct_mem_h *memh_p);
 
-
 /** @return The layout behind the handle @a md; the domain stays UCX's. */
 static inline uct_abi_md_t *uct_abi_md(uct_md_h md)
 {
     return (uct_abi_md_t*)md;
 }
-
 
 /** @return Name of @a component, NUL-terminated. */
 static inline const char *uct_abi_component_name(uct_component_h component)
@@ -250,20 +240,17 @@ static inline const char *uct_abi_component_name(uct_component_h component)
     return ((const uct_abi_component_t*)component)->name;
 }
 
-
 /** @return Name of the component that opened @a md, NUL-terminated. */
 static inline const char *uct_abi_md_component_name(uct_md_h md)
 {
     return uct_abi_component_name(uct_abi_md(md)->component);
 }
 
-
 /** @return The flags among the attributes @a attr of the running UCX. */
 static inline uint64_t *uct_abi_md_attr_flags(void *attr)
 {
     return (uint64_t*)((char*)attr + uct_abi_running->attr_flags);
 }
-
 
 /** Set attributes so that UCP registers host memory with the domain and lets
  *  its own cache keep it. */
@@ -279,13 +266,11 @@ static inline void uct_abi_md_attr_add_host(void *attr)
     }
 }
 
-
 /** @return The cost of a registration among them. */
 static inline ucs_linear_func_t *uct_abi_md_attr_reg_cost(void *attr)
 {
     return (ucs_linear_func_t*)((char*)attr + uct_abi_running->attr_reg_cost);
 }
-
 
 /** @return UCT_MD_MEM_xx of a registration with @a params. */
 static inline unsigned
@@ -294,7 +279,6 @@ uct_abi_md_mem_reg_flags(const uct_abi_md_mem_reg_params_t *params)
     return (params->field_mask & UCT_ABI_MD_MEM_REG_FIELD_FLAGS) ?
            (unsigned)params->flags : 0;
 }
-
 
 /** Register through @a ops as the caller asked: with @a params, or with
  *  @a flags if there are none. */
@@ -308,7 +292,6 @@ uct_abi_mem_reg_as_asked(const uct_abi_md_ops_t *ops, uct_md_h md,
            ops->mem_reg_params(md, address, length, params, memh_p) :
            ops->mem_reg(md, address, length, flags, memh_p);
 }
-
 
 /** Copy the fields of @a params that are set to @a full; the others become NULL
  *  or 0. */

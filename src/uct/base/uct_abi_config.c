@@ -5,6 +5,7 @@
 #include "uct_abi.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* An option's description in the running layout, as words: name, default,
  * text and offset, five functions, from 1.17 on a sixth, and an argument */
@@ -31,33 +32,26 @@ typedef void (*uct_abi_config_any_func_t)(void);
 static uct_abi_config_entry_t uct_abi_config_entry;
 static int uct_abi_config_is_listed;
 
-
 static void uct_abi_config_no_doc(void *strb, const void *arg)
 {
-}
-
-static void uct_abi_config_put(uintptr_t **word_p, uintptr_t value)
-{
-    *(*word_p)++ = value;
 }
 
 /* The headers may have either layout; the fields have the same names */
 static void uct_abi_config_copy(uintptr_t *word, const ucs_config_field_t *from,
                                 int has_doc)
 {
-    uct_abi_config_put(&word, (uintptr_t)from->name);
-    uct_abi_config_put(&word, (uintptr_t)from->dfl_value);
-    uct_abi_config_put(&word, (uintptr_t)from->doc);
-    uct_abi_config_put(&word, from->offset);
-    uct_abi_config_put(&word, (uintptr_t)from->parser.read);
-    uct_abi_config_put(&word, (uintptr_t)from->parser.write);
-    uct_abi_config_put(&word, (uintptr_t)from->parser.clone);
-    uct_abi_config_put(&word, (uintptr_t)from->parser.release);
-    uct_abi_config_put(&word, (uintptr_t)from->parser.help);
+    const uintptr_t words[] = {
+        (uintptr_t)from->name, (uintptr_t)from->dfl_value,
+        (uintptr_t)from->doc, from->offset, (uintptr_t)from->parser.read,
+        (uintptr_t)from->parser.write, (uintptr_t)from->parser.clone,
+        (uintptr_t)from->parser.release, (uintptr_t)from->parser.help
+    };
+
+    word = (uintptr_t*)mempcpy(word, words, sizeof(words));
     if (has_doc) {
-        uct_abi_config_put(&word, (uintptr_t)uct_abi_config_no_doc);
+        *word++ = (uintptr_t)uct_abi_config_no_doc;
     }
-    uct_abi_config_put(&word, (uintptr_t)from->parser.arg);
+    *word = (uintptr_t)from->parser.arg;
 }
 
 static ucs_status_t uct_abi_config_build(const uct_abi_config_t *config)

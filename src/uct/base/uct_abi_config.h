@@ -38,15 +38,12 @@ typedef struct uct_abi_config {
     size_t             size;    /**< of the structure that is filled */
 } uct_abi_config_t;
 
-
 /** List @a config among UCX's options, if the running release is known.
  *  Idempotent. Not thread-safe: for constructors. */
 void uct_abi_config_list(const uct_abi_config_t *config);
 
-
 /** The counterpart, for destructors. */
 void uct_abi_config_unlist(void);
-
 
 /**
  * Fill @a opts from environment and ucx.conf. Not thread-safe.
@@ -60,7 +57,6 @@ void uct_abi_config_unlist(void);
  */
 ucs_status_t uct_abi_config_fill(const uct_abi_config_t *config,
                                  const char *env_prefix, void *opts);
-
 
 /** Release what @ref uct_abi_config_fill has put into @a opts. */
 void uct_abi_config_release(void *opts);

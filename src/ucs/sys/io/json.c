@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-
 /* Length of the valid UTF-8 sequence at text, or 0. Overlong forms, surrogates
  * and values above U+10FFFF are not valid. */
 static unsigned ucs_json_utf8_length(const unsigned char *text)

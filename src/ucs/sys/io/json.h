@@ -25,14 +25,11 @@ typedef struct ucs_json {
     const char *separator; /* before the next member */
 } ucs_json_t;
 
-
 /** Begin an object; @a key is NULL for the outermost one. */
 void ucs_json_begin(ucs_json_t *json, const char *key);
 
-
 /** End the innermost object. */
 void ucs_json_end(ucs_json_t *json);
-
 
 /** Each writes one member of the innermost object. A string is not NULL; a
  *  number that is not finite becomes null. */
@@ -41,7 +38,6 @@ void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value);
 void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value);
 void ucs_json_number(ucs_json_t *json, const char *key, double value);
 void ucs_json_null(ucs_json_t *json, const char *key);
-
 
 /** Member whose value is an array of @a count strings. */
 void ucs_json_strings(ucs_json_t *json, const char *key,

@@ -43,7 +43,6 @@ extern ucs_log_component_config_t ucs_helper_log_config;
 #define ucs_helper_debug(_fmt, ...) \
     ucs_helper_log(UCS_LOG_LEVEL_DEBUG, _fmt, ##__VA_ARGS__)
 
-
 /**
  * Set how detailed lines are at most. Before other threads log.
  *
@@ -52,21 +51,17 @@ extern ucs_log_component_config_t ucs_helper_log_config;
  */
 void ucs_helper_log_set_levels(ucs_log_level_t level, ucs_log_level_t system);
 
-
 /** Where the system's log listens; for tests. */
 extern const char *ucs_helper_log_system_socket;
-
 
 /** @return Nonzero if a line may be written, before @ref ucs_helper_log_release. */
 int ucs_helper_log_hold(void);
 void ucs_helper_log_release(void);
 
-
 /**
  * Call when a domain is opened, before the first use of @ref ucs_helper_log_hush.
  */
 void ucs_helper_log_init(void);
-
 
 /**
  * Suppress, or allow again, all of UCX's messages from the calling thread. The

@@ -15,7 +15,6 @@
  * with the open file, and that the same file, opened by the program, lacks */
 #define UCS_OWN_FD_MARK SIGURG
 
-
 /* A program that was started without its streams writes to their numbers all the same.
  * @return Another number for the file, or -1 */
 static int ucs_own_fd_above_streams(int fd)

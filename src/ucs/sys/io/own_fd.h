@@ -34,7 +34,6 @@ typedef struct ucs_own_fd {
     int          mark;
 } ucs_own_fd_t;
 
-
 /**
  * Keep @a fd, which is closed by exec(). One thread at a time, and not while
  * another one is kept. A number of one of the three streams is exchanged for one
@@ -44,14 +43,12 @@ typedef struct ucs_own_fd {
  */
 int ucs_own_fd_set(ucs_own_fd_t *own, int fd);
 
-
 /**
  * Open a file to be read, and keep its descriptor. As @ref ucs_own_fd_set.
  *
  * @return The descriptor, or -1, with errno, if there is none to close.
  */
 int ucs_own_fd_open(ucs_own_fd_t *own, const char *path);
-
 
 /**
  * Read a short file of /proc or /sys. Reads nothing from a file of the
@@ -64,21 +61,17 @@ int ucs_own_fd_open(ucs_own_fd_t *own, const char *path);
  */
 ssize_t ucs_own_fd_read_text(const char *path, char *text, size_t max);
 
-
 /** @return The descriptor, or -1 if there is none or the program has closed or
  *          replaced it. It may still do so afterwards, so use only requests
  *          that another file refuses. */
 int ucs_own_fd_get(ucs_own_fd_t *own);
 
-
 /** @return The descriptor's number, or -1. Without the comparison: for a
  *          message, or to save time. */
 int ucs_own_fd_number(ucs_own_fd_t *own);
 
-
 /** Close it, if it is still ours. Afterwards there is none. */
 void ucs_own_fd_close(ucs_own_fd_t *own);
-
 
 /** Forget it without closing: in a child, which may share its table of
  *  descriptors with its parent. */

@@ -21,7 +21,6 @@
 #define UCS_SINK_NULL_MAJOR 1
 #define UCS_SINK_NULL_MINOR 3
 
-
 int ucs_sink_stream(const char *path)
 {
     static const struct {

@@ -29,7 +29,6 @@ typedef enum ucs_sink {
     UCS_SINK_REFUSED
 } ucs_sink_t;
 
-
 /**
  * Does @a path name the process's own stdout or stderr (/dev/stderr, /dev/fd/2
  * and the like)? It must not be opened by that name: the same file would have a
@@ -39,14 +38,12 @@ typedef enum ucs_sink {
  */
 int ucs_sink_stream(const char *path);
 
-
 /**
  * The kind of @a path. Opens nothing.
  *
  * @param [out] why  "it is a pipe" or the like, set if refused.
  */
 ucs_sink_t ucs_sink_look(const char *path, const char **why);
-
 
 /**
  * Open a regular file, created or emptied, or /dev/null. Does not wait, does
@@ -58,7 +55,6 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why);
  * @return A descriptor, which is the caller's, or -1.
  */
 int ucs_sink_open(const char *path, mode_t mode, const char **why);
-
 
 /**
  * Write to a stream of the process. Gives up after a second without progress,

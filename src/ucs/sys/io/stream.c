@@ -23,7 +23,6 @@ enum {
  * change, so that a reader beside ucs_stream_note() finds an old one or a new one. */
 static struct stat ucs_stream_files[UCS_STREAM_MOMENTS][STDERR_FILENO + 1];
 
-
 static void ucs_stream_look(struct stat *files)
 {
     int fd;

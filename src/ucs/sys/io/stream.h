@@ -20,14 +20,12 @@ BEGIN_C_DECLS
 /** Both streams are as the user wants them now. One thread at a time. */
 void ucs_stream_note(void);
 
-
 /**
  * @param [in] fd  STDOUT_FILENO or STDERR_FILENO.
  *
  * @return Nonzero if what is written there is read as output. Any thread.
  */
 int ucs_stream_is_output(int fd);
-
 
 /**
  * Have a stream of the C library for one message. The program may keep it to itself
@@ -39,7 +37,6 @@ int ucs_stream_is_output(int fd);
  *         output, or was not to be had for a second.
  */
 int ucs_stream_hold(int fd);
-
 
 /** Give it back. */
 void ucs_stream_release(int fd);

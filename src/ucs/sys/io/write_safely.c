@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <time.h>
 
-
 static const int ucs_write_signals[] = {SIGXFSZ, SIGPIPE};
 
 #define UCS_WRITE_NUM_SIGNALS \

@@ -37,7 +37,6 @@ typedef struct ucs_maps_query_arg {
 
 #define UCS_MAPS_QUERY _IOWR('f', 17, ucs_maps_query_arg_t)
 
-
 int ucs_maps_has_text(int fd)
 {
     char c;

@@ -30,7 +30,6 @@ enum {
     UCS_MAPS_NEXT     = 0x10 /**< of a question: the next one if none covers */
 };
 
-
 /** One mapping. */
 typedef struct ucs_maps_vma {
     uintptr_t start;
@@ -39,10 +38,8 @@ typedef struct ucs_maps_vma {
     int       is_file; /**< of a file or a device */
 } ucs_maps_vma_t;
 
-
 /** Told of a mapping. @return Zero: of no further one. */
 typedef int (*ucs_maps_func_t)(void *arg, const ucs_maps_vma_t *vma);
-
 
 /**
  * Open what the two functions below read. A caller that keeps the descriptor has
@@ -54,12 +51,10 @@ typedef int (*ucs_maps_func_t)(void *arg, const ucs_maps_vma_t *vma);
  */
 int ucs_maps_open(ucs_own_fd_t *own);
 
-
 /** @return Nonzero if there is text to be read. There is none once the thread has
  *          ended that opened it, if the first thread had ended by then; single
  *          mappings can be asked for all the same. */
 int ucs_maps_has_text(int fd);
-
 
 /**
  * Ask for the mapping that covers an address.
@@ -74,7 +69,6 @@ int ucs_maps_has_text(int fd);
 int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
                    ucs_maps_vma_t *vma);
 
-
 /**
  * Read the text and tell @a func of each mapping, in ascending order, until it
  * returns zero.
@@ -84,7 +78,6 @@ int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
  * @return 0 or a negative errno.
  */
 int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg);
-
 
 /**
  * Mappings of the process that overlap [@a start, @a end), or all with 0 and

@@ -24,7 +24,6 @@ BEGIN_C_DECLS
 
 #define UCS_OWN_MAYMOVE 1 /* MREMAP_MAYMOVE, which not each C library shows */
 
-
 /** @return Bytes rounded up to whole pages, or 0 on overflow. */
 static inline size_t ucs_own_round(size_t length)
 {
@@ -32,7 +31,6 @@ static inline size_t ucs_own_round(size_t length)
 
     return (length > SIZE_MAX - page) ? 0 : (length + page - 1) / page * page;
 }
-
 
 /**
  * Map pages, zeroed, readable and writable.
@@ -67,7 +65,6 @@ static inline void *ucs_own_map(size_t length)
     }
     return grown;
 }
-
 
 /** Release what @ref ucs_own_map returned for this length. NULL is nothing. */
 static inline void ucs_own_unmap(void *address, size_t length)

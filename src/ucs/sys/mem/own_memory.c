@@ -46,11 +46,9 @@ typedef struct ucs_own_class {
     ucs_own_head_t *free;
 } ucs_own_class_t;
 
-
 /* The linker's, of this program or library */
 extern char __bss_start[] __attribute__((visibility("hidden")));
 extern char _end[] __attribute__((visibility("hidden")));
-
 
 /* Unlocks the tables that a library is mapped with, after
  * mlockall(MCL_FUTURE) */
@@ -110,7 +108,6 @@ void ucs_own_free(void *memory)
 /* In a page that the kernel wipes in a child, so that locks are free there and
  * lists empty */
 static _Atomic(ucs_own_class_t*) ucs_own_page;
-
 
 /* relaxed: nothing but the kernel has written there before */
 static ucs_own_class_t *ucs_own_classes(void)

@@ -28,11 +28,9 @@ BEGIN_C_DECLS
 /** Alignment of what @ref ucs_own_alloc returns, bytes: a cache line. */
 #define UCS_OWN_ALIGN 64
 
-
 /** @return @a size bytes, zeroed, aligned to @ref UCS_OWN_ALIGN, for
  *          @ref ucs_own_free; or NULL. */
 void *ucs_own_alloc(size_t size);
-
 
 /**
  * As realloc().
@@ -42,7 +40,6 @@ void *ucs_own_alloc(size_t size);
  * @return The block, or NULL: then @a memory is as it was.
  */
 void *ucs_own_realloc(void *memory, size_t size);
-
 
 /** Release what @ref ucs_own_alloc returned, from any thread. NULL is
  *  nothing. */

@@ -25,7 +25,6 @@ static inline int ucs_cancel_disable(void)
     return old;
 }
 
-
 /** Restore the state, in the same thread. Pairs may be nested. @param [in] old
  *  From @ref ucs_cancel_disable. */
 static inline void ucs_cancel_restore(int old)

@@ -23,7 +23,6 @@
 /* A folder of a thread is one link, and two are those of any folder */
 #define UCS_DEAD_TASK_LINKS 3
 
-
 /* The dead have no memory, and so no program. Nor has a process whose first thread has
  * ended before others, of which older kernels say that it has no such mapping. */
 static inline int ucs_pid_has_program(pid_t pid)

@@ -31,7 +31,6 @@ static _Atomic(pid_t) ucs_deserted_process;
  * reads it is started. */
 static sigset_t ucs_deserted_mask;
 
-
 /* The link to the program vanishes with the first thread's memory; the thread
  * stays as a zombie */
 static int ucs_deserted_leader_is_gone(void)

@@ -19,7 +19,6 @@ static uint32_t ucs_process_last = 1;
 
 _Atomic(uint32_t) *ucs_process_word = &ucs_process_plain;
 
-
 static void ucs_process_map(void)
 {
     size_t length = sysconf(_SC_PAGESIZE);

@@ -41,22 +41,18 @@ extern __attribute__((visibility("hidden"))) _Atomic(uint32_t)
  */
 void ucs_process_init(void (*adopt)(void));
 
-
 /** @return This process's number; waits for a thread that is adopting. */
 uint32_t ucs_process_id(void);
-
 
 /** In a fork handler of the child: renew the number, also where the kernel
  *  cannot wipe pages (before Linux 4.14). */
 void ucs_process_forked(void);
-
 
 /** @return Nonzero if the process is still the one with this number. */
 static inline int ucs_process_is(uint32_t id)
 {
     return ucs_load_relaxed(ucs_process_word) == id;
 }
-
 
 /** @return Zero in a child that has not asked for its number yet: all data in
  *          memory is still its parent's. */

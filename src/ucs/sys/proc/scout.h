@@ -46,21 +46,17 @@ typedef struct ucs_scout *ucs_scout_h;
  */
 ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p);
 
-
 /** Release it; stopped before, if it was started. Does not wait for its thread,
  *  which may not run for long: that touches only its own memory, which is
  *  released when the next scout is created or destroyed. */
 void ucs_scout_destroy(ucs_scout_h scout);
 
-
 /** Start its thread, if it has one. If the system refuses it, turns come
  *  whether a core is idle or not. */
 void ucs_scout_start(ucs_scout_h scout);
 
-
 /** Let its thread run on @a cpus, once started. */
 void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus);
-
 
 /**
  * The helper waits for its turn.
@@ -70,31 +66,25 @@ void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus);
  */
 void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
 
-
 /** The helper's turn is over. The next one comes at @a at, ns of
  *  @ref ucs_clock_now, unless it is woken before. */
 void ucs_scout_done(ucs_scout_h scout, uint64_t at);
-
 
 /** Make a turn come soon, which sees what the caller did before. Wait-free,
  *  does not allocate; a system call only if it is the first call and the helper
  *  is not awake. Any thread. */
 void ucs_scout_wake(ucs_scout_h scout);
 
-
 /** Another thread takes the helper's step now, which serves the wake-ups so
  *  far. */
 void ucs_scout_serve(ucs_scout_h scout);
-
 
 /** Make a turn come at @a at, ns, if the next one is later. Not together with
  *  itself or @ref ucs_scout_done. */
 void ucs_scout_advance(ucs_scout_h scout, uint64_t at);
 
-
 /** End all waits for turns, now and later. */
 void ucs_scout_stop(ucs_scout_h scout);
-
 
 /** @return Nanoseconds of processor time of its thread, if any, until its
  *  stop. */

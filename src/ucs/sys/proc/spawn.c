@@ -22,7 +22,6 @@
 
 static _Atomic(uint64_t) ucs_spawn_state;
 
-
 /* Inaccessible bytes below our stacks, more than the default guard of the
  * program's: memory right above such a guard may be a stack, and is not kept
  * registered (watch/range.c). The program's next mapping is often placed right

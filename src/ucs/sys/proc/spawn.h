@@ -26,7 +26,6 @@ typedef struct ucs_spawned {
     size_t    length; /* bytes of it, with its guard */
 } ucs_spawned_t;
 
-
 /**
  * Start a thread with all signals blocked from its first instruction. Its stack
  * is own memory (own_memory.h). It must not call malloc() or free(), also not
@@ -42,16 +41,13 @@ typedef struct ucs_spawned {
 int ucs_spawn(ucs_spawned_t *thread, size_t stack_size,
               void *(*main_func)(void *arg), void *arg);
 
-
 /** Wait for its end, once, and release its stack. @return What it returned. */
 void *ucs_spawn_join(ucs_spawned_t *thread);
-
 
 /** The same without waiting.
  *
  *  @return Nonzero if it has ended, and is joined. */
 int ucs_spawn_try_join(ucs_spawned_t *thread);
-
 
 /** First and last call of a thread of ours that lives long, once each. Neither
  *  allocates nor blocks. A thread that does not call them counts as the
@@ -59,18 +55,15 @@ int ucs_spawn_try_join(ucs_spawned_t *thread);
 void ucs_spawn_enter(void);
 void ucs_spawn_leave(void);
 
-
 /** @return How many threads are ours, for @ref ucs_spawn_number; equal
  *          to an earlier value only if none began or ended since. */
 uint64_t ucs_spawn_ours(void);
-
 
 /** @return Number of threads in a value of @ref ucs_spawn_ours. */
 static inline uint32_t ucs_spawn_number(uint64_t ours)
 {
     return (uint32_t)ours;
 }
-
 
 /** In a forked child: there are no threads of ours. */
 void ucs_spawn_forget(void);

@@ -102,7 +102,6 @@ static __thread unsigned ucs_thread_forks;
     for ((_job) = ucs_load_acquire(&(_thread)->jobs); (_job) != NULL; \
          (_job) = (_job)->next)
 
-
 void ucs_job_wake(ucs_job_h job)
 {
     /* release [R-CALL]: pairs with the acquire in ucs_job_turn() and ucs_job_serve():

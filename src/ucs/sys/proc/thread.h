@@ -33,7 +33,6 @@ typedef struct ucs_job *ucs_job_h;
  */
 typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
 
-
 /**
  * Prepare a thread without starting it.
  *
@@ -45,10 +44,8 @@ typedef uint64_t (*ucs_step_func_t)(void *arg, uint64_t now);
  */
 ucs_status_t ucs_thread_create(int is_idle, ucs_thread_h *thread_p);
 
-
 /** Stop the thread if it runs, and release it with its jobs. */
 void ucs_thread_destroy(ucs_thread_h thread);
-
 
 /**
  * Also wake the thread when another process changes this word of shared memory
@@ -57,7 +54,6 @@ void ucs_thread_destroy(ucs_thread_h thread);
  * @param [in] bell  Valid until the thread has stopped; any value.
  */
 void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell);
-
 
 /**
  * Add a job, also while the thread runs.
@@ -71,7 +67,6 @@ void ucs_thread_set_bell(ucs_thread_h thread, uint32_t *bell);
 ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg,
                             ucs_job_h *job_p);
 
-
 /**
  * Let the thread step for this job, and start it if it does not run; later calls do
  * nothing. From any thread, with no lock held that a step needs.
@@ -82,20 +77,16 @@ ucs_status_t ucs_thread_add(ucs_thread_h thread, ucs_step_func_t step, void *arg
  */
 ucs_status_t ucs_job_start(ucs_job_h job);
 
-
 /** The thread steps for this job no more. Waits for a step of it that is in progress,
  *  not for those of others. Not from a step. */
 void ucs_job_stop(ucs_job_h job);
 
-
 /** Stop it, and give it back. Nobody else uses it. */
 void ucs_job_remove(ucs_job_h job);
-
 
 /** Make the thread run a step of this job soon. Wait-free, does not allocate; a system
  *  call only if the thread is asleep. From any thread. */
 void ucs_job_wake(ucs_job_h job);
-
 
 /**
  * Take a step of a job in the caller's thread, if none of it and no fork is under way.
@@ -108,11 +99,9 @@ void ucs_job_wake(ucs_job_h job);
  */
 int ucs_job_try_step(ucs_job_h job, ucs_step_func_t step, void *arg);
 
-
 /** Take a step of a job in the caller's thread, after one that is under way, also while
  *  the process forks. Not from a step. */
 void ucs_job_run(ucs_job_h job);
-
 
 /**
  * Bind the running thread. At first it has the binding of the thread that
@@ -122,7 +111,6 @@ void ucs_job_run(ucs_job_h job);
  *         not run; its binding is unchanged then.
  */
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus);
-
 
 /**
  * Bind the running thread to the caller's processor, if that is one of its own. The caller
@@ -149,11 +137,9 @@ int ucs_thread_hold_binding(ucs_thread_h thread);
 /** The end of that. */
 void ucs_thread_release_binding(ucs_thread_h thread);
 
-
 /** Let the step in progress end and join the thread. Idempotent; not from a
  *  step. */
 void ucs_thread_stop(ucs_thread_h thread);
-
 
 /**
  * The same for exit(), also in a signal handler, whose thread may take a step or have
@@ -164,25 +150,20 @@ void ucs_thread_stop(ucs_thread_h thread);
  */
 int ucs_thread_end(ucs_thread_h thread);
 
-
 /** @return Nonzero from start to stop. */
 int ucs_thread_is_running(ucs_thread_h thread);
-
 
 /** @return Nanoseconds of processor time, its scout's included, kept after the
  *          thread is joined. */
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
-
 /** @return Nonzero if the caller is a helper thread, not a thread of the
  *          program that takes a step. */
 int ucs_thread_is_helper(void);
 
-
 /** @return Nanoseconds of processor time that the calling helper thread has
  *  used. */
 uint64_t ucs_thread_spent(void);
-
 
 /**
  * Keep all threads of the process out of steps, until @ref ucs_thread_release: for fork,

@@ -31,7 +31,6 @@ typedef struct ucs_exit_mutex {
 
 #define UCS_EXIT_MUTEX_INITIALIZER {PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP, 0}
 
-
 /** A free mutex, in a forked child whatever it was. */
 static inline void ucs_exit_mutex_init(ucs_exit_mutex_t *lock)
 {

@@ -28,7 +28,6 @@ enum {
     UCS_FUTEX_WAITV_SIZE_32 = 2
 };
 
-
 static int ucs_futex_flags(ucs_futex_scope_t scope)
 {
     return (scope == UCS_FUTEX_PRIVATE) ? FUTEX_PRIVATE_FLAG : 0;

@@ -28,15 +28,12 @@ typedef enum ucs_futex_scope {
     UCS_FUTEX_SHARED   /**< of all processes that map its memory */
 } ucs_futex_scope_t;
 
-
 /** Wake up to @a count threads that wait on @a word. */
 void ucs_futex_wake(_Atomic(uint32_t) *word, int count,
                     ucs_futex_scope_t scope);
 
-
 /** Wake all threads that wait on @a word. */
 void ucs_futex_wake_all(_Atomic(uint32_t) *word, ucs_futex_scope_t scope);
-
 
 /**
  * Block while @a *word == @a value.
@@ -46,11 +43,9 @@ void ucs_futex_wake_all(_Atomic(uint32_t) *word, ucs_futex_scope_t scope);
 void ucs_futex_wait(_Atomic(uint32_t) *word, uint32_t value, uint64_t ns,
                     ucs_futex_scope_t scope);
 
-
 /** Likewise for threads of this process; spins shortly first. */
 void ucs_futex_spin_and_wait(_Atomic(uint32_t) *word, uint32_t value,
                              uint64_t ns);
-
 
 /** A word to wait for, and its value until then. */
 typedef struct ucs_futex_word {
@@ -58,7 +53,6 @@ typedef struct ucs_futex_word {
     uint32_t          value;
     ucs_futex_scope_t scope;
 } ucs_futex_word_t;
-
 
 /**
  * Block while both words have these values, at most @a ns nanoseconds.

@@ -23,7 +23,6 @@
 /** Of what the kernel says of a thread, the class, without flags. */
 #define UCS_GIVE_WAY_CLASSES 0xff
 
-
 /**
  * Let another thread run. After sched_yield() by a real-time thread
  * (SCHED_FIFO, SCHED_RR) no normal thread runs, not even the preempted holder

@@ -4,7 +4,6 @@
 #include <ucs/sys/sync/listeners.h>
 #include <ucs/sys/sync/give_way.h>
 
-
 ucs_status_t ucs_listeners_join(ucs_listeners_t *listeners, void *object)
 {
     void *none;

@@ -40,7 +40,6 @@ typedef struct ucs_listeners {
     ucs_listeners_slot_t slots[UCS_LISTENERS_MAX];
 } ucs_listeners_t;
 
-
 /**
  * From now on events visit @a object, which is complete. Any thread.
  *
@@ -48,17 +47,14 @@ typedef struct ucs_listeners {
  */
 ucs_status_t ucs_listeners_join(ucs_listeners_t *listeners, void *object);
 
-
 /**
  * Events do not visit @a object any more; when this returns, none is inside.
  * Any thread, but not from an event. Ignores an object that does not listen.
  */
 void ucs_listeners_leave(ucs_listeners_t *listeners, void *object);
 
-
 /** In a child, alone: nobody listens, and no event is inside. */
 void ucs_listeners_forget(ucs_listeners_t *listeners);
-
 
 /**
  * Visit the object of a slot. Any thread, anywhere.
@@ -88,7 +84,6 @@ static inline void *ucs_listeners_enter(ucs_listeners_t *listeners, unsigned i)
     }
     return object;
 }
-
 
 /** End a visit that found an object. May be another thread than began it. */
 static inline void ucs_listeners_exit(ucs_listeners_t *listeners, unsigned i)
