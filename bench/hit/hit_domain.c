@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "hit_domain.h"
+#include "hit_bench.h"
 
 #include <uct/ib/helper_md/helper_md.h>
 

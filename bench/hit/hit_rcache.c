@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "hit_rcache.h"
+#include "hit_bench.h"
 
 #include <ucm/api/ucm.h>
 

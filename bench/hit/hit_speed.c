@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "hit_bench.h"
-#include "hit_count.h"
 #include "../bench_util.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
  */
 
 #include "../bench_options.h"
-#include "hit_domain.h"
+#include "hit_bench.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "paced_data.h"
+#include "paced_codes.h"
 #include "../simulator/sim_pattern.h"
 
 #include <ucs/sys/hash.h>

@@ -5,8 +5,6 @@
 #define BENCH_PACED_RUN_H_
 
 #include "paced_codes.h"
-#include "paced_data.h"
-#include "paced_work.h"
 
 #include <mpi.h>
 
@@ -16,6 +14,30 @@
  * A rank's part of a code, by MPI. Each call site of the pattern is one of the
  * program's, as in a code of its own.
  */
+
+/* What a rank does while it computes: nothing, as where an accelerator or another core
+ * has the work, or as much processor time as it takes */
+
+typedef enum paced_work {
+    PACED_WORK_ASLEEP,
+    PACED_WORK_BUSY,  /**< on the rank's core; longer where others take it */
+    PACED_WORK_MIXED, /**< first half busy, then asleep */
+    PACED_WORK_LAST
+} paced_work_t;
+
+/** By @ref paced_work_t; ended by NULL. */
+extern const char *const paced_work_names[];
+
+/** Have this process woken as soon as the kernel can: its own timers are then
+ *  not put together with others'. */
+void paced_work_init(void);
+
+/**
+ * Compute.
+ *
+ * @return How late this rank was woken, nanoseconds; 0 if it did not sleep.
+ */
+uint64_t paced_work(paced_work_t how, uint64_t ns);
 
 /** Sleeps whose lateness is kept. */
 #define PACED_LATE_MAX 4096

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "paced_work.h"
+#include "paced_run.h"
 #include "../bench_util.h"
 
 #include <errno.h>

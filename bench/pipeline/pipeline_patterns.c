@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "pipeline_patterns.h"
+#include "pipeline_model.h"
 
 #include <ucs/sys/hash.h>
 

@@ -4,9 +4,7 @@
 #include "sim.h"
 
 #include <tools/replay/replay.h>
-#include <tools/options.h>
 #include <tools/tool.h>
-#include <tools/units.h>
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  */
 #include "sim.h"
 
-#include <tools/units.h>
+#include <tools/tool.h>
 
 #include <string.h>
 

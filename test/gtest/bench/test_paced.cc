@@ -10,7 +10,6 @@
 
 extern "C" {
 #include <bench/pace/paced_codes.h>
-#include <bench/pace/paced_data.h>
 }
 
 class test_paced : public ::testing::Test {
