@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_program.h"
 #include "schedules_world.h"
 #include "../policy_option.h"
 

@@ -1,9 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_end.h"
-#include "schedules_helper.h"
-#include "schedules_inside.h"
 #include "schedules_world.h"
 
 static void sim_end_check_stats(const ucs_regcache_census_t *sum)

@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_helper.h"
 #include "schedules_world.h"
 
 /* Steps after which a helper that has something to look after for ever has done

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_inside.h"
+#include "schedules_world.h"
 #include "schedules_sched.h"
 
 static ucs_regcache_h sim_cache;

@@ -1,11 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_program.h"
-#include "schedules_end.h"
-#include "schedules_helper.h"
-#include "schedules_inside.h"
-#include "schedules_thread.h"
 #include "schedules_world.h"
 
 #include <limits.h>

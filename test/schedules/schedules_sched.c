@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "schedules_sched.h"
-#include "schedules_trace.h"
 
 #include <ucs/sys/hash.h>
 

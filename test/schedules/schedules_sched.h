@@ -107,4 +107,18 @@ void sim_set_options(const char *options);
 /** Allocations of the cache that are not released. */
 size_t sim_allocations(void);
 
+/* schedules_trace.c traces, injects faults and reports */
+
+/** Second figure of a step that is a switch; the first is the line. */
+#define SIM_TRACE_SWITCH (UINT64_MAX - 1)
+
+void sim_trace_begin(uint64_t seed);
+void sim_faults_begin(const sim_faults_t *faults);
+
+/** End the schedule from within a fiber; outside of all it returns. */
+void sim_abandon(void);
+
+/** @return Name of a fiber. */
+const char *sim_name(int fiber);
+
 #endif

@@ -1,7 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_thread.h"
 #include "schedules_world.h"
 
 #define SIM_US 1000ul

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "schedules_trace.h"
+#include "schedules_sched.h"
 #include "schedules_hooks.h"
-#include "schedules_inside.h"
+#include "schedules_world.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "schedules_world.h"
-#include "schedules_inside.h"
 
 #include <limits.h>
 #include <string.h>

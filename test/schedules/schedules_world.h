@@ -4,6 +4,7 @@
 #ifndef SCHEDULES_WORLD_H_
 #define SCHEDULES_WORLD_H_
 
+#include "../inside/regcache_inside.h"
 #include "schedules_sched.h"
 
 #include <ucs/regcache/regcache.h>
@@ -117,5 +118,74 @@ int sim_world_unmap(unsigned first, unsigned last);
 void sim_world_lock_step(void);
 int sim_world_try_lock_step(void);
 void sim_world_unlock_step(void);
+
+/* schedules_end.c */
+
+/** The program has ended, and no fiber is inside of the cache: look whether its
+ *  figures agree with what is registered, destroy it, and look for what is
+ *  left. What does not hold is a violation. */
+void sim_end_check(void);
+
+/* schedules_helper.c: the simulated helper thread steps the cache until the program has
+ * ended and nothing is left to do */
+
+/** @return Bytes that may stay registered idle for ever: predict and rent make
+ *          use of what the user granted, and look after it; overlap keeps what
+ *          there is room for. */
+size_t sim_granted(void);
+
+/** The helper, from its first step to its last. @a arg is NULL. */
+void sim_helper_main(void *arg);
+
+/* schedules_inside.c: the cache's equations, whenever the index lock is free */
+
+/** Cache that is looked at, NULL: none. */
+void sim_inside_bind(ucs_regcache_h cache);
+
+/** Check the equations; sim_violation() if one does not hold. */
+void sim_inside_check(void);
+
+/** No fiber is inside the cache: the equations are exact, and the helper's
+ *  queues are looked at as well. */
+void sim_inside_check_quiet(ucs_regcache_census_t *census);
+
+/* schedules_program.c */
+
+/**
+ * Run the program of @a seed under the schedule of @a seed.
+ *
+ * @param [in] policy  UCS_REGCACHE_POLICY_LAST: the seed chooses.
+ *
+ * @return Nonzero if all invariants held.
+ */
+int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
+                    const sim_faults_t *faults);
+
+/* schedules_thread.c: a thread of the simulated application uses memory, unmaps some of
+ * it, and waits */
+
+/** Ranges of memory that threads use. */
+#define SIM_NUM_RANGES 10
+
+/** Of others' reads and writes, and of the program's own. */
+enum {
+    SIM_ACCESS_GET   = 1,
+    SIM_ACCESS_PUT   = 2,
+    SIM_ACCESS_RMA   = SIM_ACCESS_GET | SIM_ACCESS_PUT,
+    SIM_ACCESS_READ  = 4,
+    SIM_ACCESS_WRITE = 8
+};
+
+typedef struct sim_thread {
+    sim_rng_t rng;
+    unsigned  number;
+    unsigned  ops;
+    unsigned  ranges;  /* the first so many are used */
+    int       is_leaky; /* keeps a use at its end */
+} sim_thread_t;
+
+/** A thread from its first operation to its last. @a arg is its
+ *  sim_thread_t. */
+void sim_thread_main(void *arg);
 
 #endif
