@@ -29,25 +29,37 @@ static int mpi_layer_complete(mpi_layer_op_t *op, int result,
     return result;
 }
 
-static int mpi_layer_wait_op(mpi_layer_op_t *op, MPI_Request *request,
-                             MPI_Status *status)
+static void mpi_layer_until_ready(mpi_layer_op_t *op)
 {
-    int result;
-
     while (!mpi_layer_op_is_ready(op)) {
         mpi_layer_pump();
     }
-    mpi_layer_op_release(op, 1);
-    result = REAL_MPI(Wait)(request, status);
-    return mpi_layer_complete(op, result, *request, status);
+}
+
+int mpi_layer_op_wait(mpi_layer_op_t *op, MPI_Status *status)
+{
+    MPI_Comm comm = op->comm;
+    int error;
+
+    mpi_layer_until_ready(op);
+    mpi_layer_op_fix_status(op, status);
+    error = op->error;
+    mpi_layer_op_delete(op);
+    return (error == MPI_SUCCESS) ? MPI_SUCCESS : mpi_layer_error(comm, error);
 }
 
 int mpi_layer_Wait(MPI_Request *request, MPI_Status *status)
 {
     mpi_layer_op_t *op = mpi_layer_op_find(*request);
+    int result;
 
-    return (op == NULL) ? REAL_MPI(Wait)(request, status) :
-                          mpi_layer_wait_op(op, request, status);
+    if (op == NULL) {
+        return REAL_MPI(Wait)(request, status);
+    }
+    mpi_layer_until_ready(op);
+    mpi_layer_op_release(op, 1);
+    result = REAL_MPI(Wait)(request, status);
+    return mpi_layer_complete(op, result, *request, status);
 }
 
 /* One look, and progress if there is nothing to see */
@@ -279,8 +291,8 @@ int mpi_layer_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
         return REAL_MPI(Waitall)(count, requests, statuses);
     }
     for (i = 0; i < count; ++i) {
-        while ((set.ops[i] != NULL) && !mpi_layer_op_is_ready(set.ops[i])) {
-            mpi_layer_pump();
+        if (set.ops[i] != NULL) {
+            mpi_layer_until_ready(set.ops[i]);
         }
     }
     mpi_layer_set_show(&set, requests);
@@ -316,42 +328,31 @@ int mpi_layer_Testall(int count, MPI_Request requests[], int *flag,
     return result;
 }
 
-/* @return What MPI_Testany returns; flag: it is over */
-static int mpi_layer_set_any(mpi_layer_set_t *set, MPI_Request requests[],
-                             int *index, int *flag, MPI_Status *status)
-{
-    int result, error;
-    MPI_Comm comm;
-
-    mpi_layer_set_show(set, requests);
-    result = REAL_MPI(Testany)(set->count, set->shown, index, flag, status);
-    if (*flag && (*index == MPI_UNDEFINED)) {
-        *flag = (set->waiting == 0);
-    } else if (*index != MPI_UNDEFINED) {
-        comm  = (set->ops[*index] != NULL) ? set->ops[*index]->comm :
-                                             MPI_COMM_WORLD;
-        error = mpi_layer_set_end(set, requests, *index, status);
-        if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
-            result = mpi_layer_error(comm, error);
-        }
-        *flag = 1;
-    }
-    mpi_layer_set_hide(set);
-    return result;
-}
-
 int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
                       MPI_Status *status)
 {
     mpi_layer_set_t set;
-    int result;
+    int result, error;
+    MPI_Comm comm;
 
     if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Testany)(count, requests, index, flag, status);
     }
-    result = mpi_layer_set_any(&set, requests, index, flag, status);
+    mpi_layer_set_show(&set, requests);
+    result = REAL_MPI(Testany)(count, set.shown, index, flag, status);
+    if (*index != MPI_UNDEFINED) {
+        comm  = (set.ops[*index] != NULL) ? set.ops[*index]->comm :
+                                            MPI_COMM_WORLD;
+        error = mpi_layer_set_end(&set, requests, *index, status);
+        if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
+            result = mpi_layer_error(comm, error);
+        }
+        *flag = 1;
+    } else if (*flag && (set.waiting > 0)) {
+        *flag = 0;
+    }
+    mpi_layer_set_hide(&set);
     if (!*flag) {
-        *index = MPI_UNDEFINED;
         mpi_layer_pump();
     }
     mpi_layer_set_cleanup(&set);
@@ -361,41 +362,14 @@ int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
 int mpi_layer_Waitany(int count, MPI_Request requests[], int *index,
                       MPI_Status *status)
 {
-    mpi_layer_set_t set;
     int result, flag;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has_ops()) {
         return REAL_MPI(Waitany)(count, requests, index, status);
     }
-    for (;;) {
-        result = mpi_layer_set_any(&set, requests, index, &flag, status);
-        if (flag || (result != MPI_SUCCESS)) {
-            break;
-        }
-        mpi_layer_pump();
-    }
-    mpi_layer_set_cleanup(&set);
-    return result;
-}
-
-static int mpi_layer_set_some(mpi_layer_set_t *set, MPI_Request requests[],
-                              int *num_done, int indices[],
-                              MPI_Status statuses[])
-{
-    int result;
-
-    mpi_layer_set_show(set, requests);
-    result = REAL_MPI(Testsome)(set->count, set->shown, num_done, indices,
-                                statuses);
-    if (*num_done == MPI_UNDEFINED) {
-        if (set->waiting > 0) {
-            *num_done = 0;
-        }
-    } else if (*num_done > 0) {
-        result = mpi_layer_set_end_all(set, requests, *num_done, indices,
-                                       statuses, result);
-    }
-    mpi_layer_set_hide(set);
+    do {
+        result = mpi_layer_Testany(count, requests, index, &flag, status);
+    } while (!flag && (result == MPI_SUCCESS));
     return result;
 }
 
@@ -408,7 +382,15 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
     if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Testsome)(count, requests, num_done, indices, statuses);
     }
-    result = mpi_layer_set_some(&set, requests, num_done, indices, statuses);
+    mpi_layer_set_show(&set, requests);
+    result = REAL_MPI(Testsome)(count, set.shown, num_done, indices, statuses);
+    if ((*num_done == MPI_UNDEFINED) && (set.waiting > 0)) {
+        *num_done = 0;
+    } else if (*num_done > 0) {
+        result = mpi_layer_set_end_all(&set, requests, *num_done, indices,
+                                       statuses, result);
+    }
+    mpi_layer_set_hide(&set);
     if (*num_done == 0) {
         mpi_layer_pump();
     }
@@ -419,20 +401,14 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
 int mpi_layer_Waitsome(int count, MPI_Request requests[], int *num_done,
                        int indices[], MPI_Status statuses[])
 {
-    mpi_layer_set_t set;
     int result;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has_ops()) {
         return REAL_MPI(Waitsome)(count, requests, num_done, indices, statuses);
     }
-    for (;;) {
-        result = mpi_layer_set_some(&set, requests, num_done, indices,
+    do {
+        result = mpi_layer_Testsome(count, requests, num_done, indices,
                                     statuses);
-        if ((*num_done != 0) || (result != MPI_SUCCESS)) {
-            break;
-        }
-        mpi_layer_pump();
-    }
-    mpi_layer_set_cleanup(&set);
+    } while ((*num_done == 0) && (result == MPI_SUCCESS));
     return result;
 }

@@ -393,8 +393,9 @@ mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
                                         MPI_Datatype type,
                                         mpi_layer_taken_t *taken);
 
+/* complete.c */
 /** Wait for the message of an operation without a request, and release it.
  *  @return MPI_SUCCESS, or what the error handler was called with. */
-int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status);
+int mpi_layer_op_wait(mpi_layer_op_t *op, MPI_Status *status);
 
 #endif

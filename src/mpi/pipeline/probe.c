@@ -186,7 +186,7 @@ static int mpi_layer_taken_mrecv(mpi_layer_taken_t *taken, void *buffer,
     status = (status == MPI_STATUS_IGNORE) ? &own : status;
     REAL_MPI(Mrecv)(op->herald, MPI_LAYER_HERALD_BYTES, MPI_BYTE, message,
                     status);
-    return mpi_layer_receive_long(op, status);
+    return mpi_layer_op_wait(op, status);
 }
 
 static int mpi_layer_taken_imrecv(mpi_layer_taken_t *taken, void *buffer,

@@ -99,20 +99,6 @@ static int mpi_layer_receive_begin(void *buffer, MPI_Count count,
 
 /* --- Those that block ----------------------------------------------------- */
 
-int mpi_layer_receive_long(mpi_layer_op_t *op, MPI_Status *status)
-{
-    MPI_Comm comm = op->comm;
-    int error;
-
-    while (!mpi_layer_op_is_ready(op)) {
-        mpi_layer_pump();
-    }
-    mpi_layer_op_fix_status(op, status);
-    error = op->error;
-    mpi_layer_op_delete(op);
-    return (error == MPI_SUCCESS) ? MPI_SUCCESS : mpi_layer_error(comm, error);
-}
-
 /* An ordinary message is in a landing buffer */
 static int mpi_layer_receive_place(void *buffer, MPI_Count count,
                                    MPI_Datatype type, MPI_Comm comm,
@@ -161,7 +147,7 @@ static int mpi_layer_receive_settle(void *buffer, MPI_Count count,
     mpi_layer_ops_ask();
     mpi_layer_op_receive_oldest(op, sender, status->MPI_TAG);
     pthread_mutex_unlock(&mpi_layer.match_lock);
-    return mpi_layer_receive_long(op, status);
+    return mpi_layer_op_wait(op, status);
 }
 
 /* With several threads another one may probe meanwhile, and must not take this

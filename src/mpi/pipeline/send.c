@@ -153,15 +153,8 @@ static int mpi_layer_send_wait(const void *buffer, MPI_Count count,
 
     result = mpi_layer_send_begin(buffer, count, type, dest, tag, comm, isend,
                                   0, &op);
-    if (result != MPI_SUCCESS) {
-        return result;
-    }
-    while (!mpi_layer_op_is_ready(op)) {
-        mpi_layer_pump();
-    }
-    result = op->error;
-    mpi_layer_op_delete(op);
-    return (result == MPI_SUCCESS) ? result : mpi_layer_error(comm, result);
+    return (result != MPI_SUCCESS) ? result :
+           mpi_layer_op_wait(op, MPI_STATUS_IGNORE);
 }
 
 static int mpi_layer_send_query(void *arg, MPI_Status *status)
@@ -187,7 +180,7 @@ static int mpi_layer_send_cancel(void *arg, int complete)
 static int mpi_layer_send_request(const void *buffer, MPI_Count count,
                                   MPI_Datatype type, int dest, int tag,
                                   MPI_Comm comm, mpi_layer_isend_func_t isend,
-                                  int copy, MPI_Request *request)
+                                  MPI_Request *request, int copy)
 {
     mpi_layer_op_t *op;
     int result;
@@ -206,24 +199,6 @@ static int mpi_layer_send_request(const void *buffer, MPI_Count count,
     return MPI_SUCCESS;
 }
 
-static int mpi_layer_send_now(const void *buffer, MPI_Count count,
-                              MPI_Datatype type, int dest, int tag,
-                              MPI_Comm comm, mpi_layer_isend_func_t isend,
-                              MPI_Request *request)
-{
-    return mpi_layer_send_request(buffer, count, type, dest, tag, comm, isend,
-                                  0, request);
-}
-
-static int mpi_layer_send_copied(const void *buffer, MPI_Count count,
-                                 MPI_Datatype type, int dest, int tag,
-                                 MPI_Comm comm, mpi_layer_isend_func_t isend,
-                                 MPI_Request *request)
-{
-    return mpi_layer_send_request(buffer, count, type, dest, tag, comm, isend,
-                                  1, request);
-}
-
 /* By the pipeline or by the MPI */
 int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm,
@@ -232,8 +207,8 @@ int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
     MPI_Request request;
     int result;
 
-    result = mpi_layer_send_copied(buffer, count, type, dest, tag, comm, isend,
-                                   &request);
+    result = mpi_layer_send_request(buffer, count, type, dest, tag, comm, isend,
+                                    &request, 1);
     return (result != MPI_SUCCESS) ? result : mpi_layer_Request_free(&request);
 }
 
@@ -308,14 +283,14 @@ int mpi_layer_send_start(mpi_layer_op_t *op)
                REAL_MPI(_name)(buffer, count, type, dest, tag, comm); \
     }
 
-#define MPI_LAYER_ISENDS(_name, _count_t, _takes, _send, _isend) \
+#define MPI_LAYER_ISENDS(_name, _count_t, _takes, _send, _isend, ...) \
     int mpi_layer_##_name(const void *buffer, _count_t count, \
                           MPI_Datatype type, int dest, int tag, MPI_Comm comm, \
                           MPI_Request *request) \
     { \
         return _takes(count, type, dest, tag, comm) ? \
                _send(buffer, count, type, dest, tag, comm, REAL_MPI(_isend), \
-                     request) : \
+                     request, ##__VA_ARGS__) : \
                REAL_MPI(_name)(buffer, count, type, dest, tag, comm, request); \
     }
 
@@ -330,13 +305,13 @@ MPI_LAYER_BOTH(MPI_LAYER_SENDS, Bsend, mpi_layer_bsend_takes,
                mpi_layer_send_copy, Isend)
 
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Isend, mpi_layer_send_takes,
-               mpi_layer_send_now, Isend)
+               mpi_layer_send_request, Isend, 0)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Irsend, mpi_layer_send_takes,
-               mpi_layer_send_now, Isend)
+               mpi_layer_send_request, Isend, 0)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Issend, mpi_layer_send_takes,
-               mpi_layer_send_now, Issend)
+               mpi_layer_send_request, Issend, 0)
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Ibsend, mpi_layer_bsend_takes,
-               mpi_layer_send_copied, Isend)
+               mpi_layer_send_request, Isend, 1)
 
 MPI_LAYER_BOTH(MPI_LAYER_ISENDS, Send_init, mpi_layer_send_takes,
                mpi_layer_send_init, Send_init)

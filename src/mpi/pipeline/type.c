@@ -3,7 +3,6 @@
  */
 #include "layer.h"
 
-#include <stdlib.h>
 
 /* Data types: which describe bytes that lie in one piece and in their order */
 
