@@ -128,9 +128,9 @@ static void rendezvous_answered(rendezvous_t *self, rendezvous_slot_t *slot,
                                    UCP_FIREHOSE_LOCAL, &slot->pinned));
     rendezvous_check(self, ucp_wire_key_unpack(self->pgas->wire, slot->node,
                                                key, length, &slot->key));
-    status = ucp_wire_put(self->pgas->wire, slot->node, slot->pinned->pin,
-                          slot->local, slot->length, slot->remote, slot->key,
-                          rendezvous_moved, slot);
+    status = ucp_wire_move(self->pgas->wire, slot->node, 1, slot->pinned->pin,
+                           (void*)slot->local, slot->length, slot->remote, slot->key,
+                           rendezvous_moved, slot);
     if (status != UCS_INPROGRESS) {
         rendezvous_moved(slot, status);
     }

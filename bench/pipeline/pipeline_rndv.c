@@ -271,9 +271,9 @@ static void pipe_rndv_match(pipe_rndv_request_t *req,
                             &req->key) != UCS_OK) {
         pipe_die("a key cannot be used");
     }
-    (void)ucp_wire_get(req->self->wire, req->peer, req->mem, req->buffer,
-                       req->length, header->address, req->key, pipe_rndv_moved,
-                       req);
+    (void)ucp_wire_move(req->self->wire, req->peer, 0, req->mem, req->buffer,
+                        req->length, header->address, req->key, pipe_rndv_moved,
+                        req);
 }
 
 static void pipe_rndv_came(pipe_rndv_t *self, unsigned peer,

@@ -209,15 +209,83 @@ static void ucp_wire_sim_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
     free(key);
 }
 
-/* What put and get have in common: the event that reads, and the one that
- * writes */
-static ucs_status_t
-ucp_wire_sim_rma(ucp_wire_sim_node_t *node, unsigned peer, ucp_wire_mem_t *mem,
-                 const void *buffer, size_t length, uint64_t remote,
-                 ucp_wire_key_t *key, ucp_wire_done_func_t done, void *arg,
-                 ucp_wire_sim_kind_t kind, ucp_wire_sim_event_t **read_p)
+/* The event that reads, and the one that writes behind it */
+static ucp_wire_sim_event_t *
+ucp_wire_sim_pair(ucp_wire_sim_node_t *node, unsigned peer, int is_put,
+                  ucp_wire_mem_t *mem, void *buffer, size_t length,
+                  uint64_t remote, ucp_wire_key_t *key,
+                  ucp_wire_done_func_t done, void *arg)
 {
-    ucs_status_t status = ucp_wire_sim_reach(node, peer);
+    ucp_wire_sim_kind_t kind = is_put ? UCP_WIRE_SIM_PUT_READ :
+                                        UCP_WIRE_SIM_GET_READ;
+    ucp_wire_sim_event_t *read, *then;
+
+    read          = ucp_wire_sim_event(node->sim, kind, node->super.self, peer,
+                                       0);
+    read->local   = mem->ref;
+    read->remote  = key->ref;
+    read->buffer  = buffer;
+    read->address = remote;
+    read->length  = length;
+    read->done    = done;
+    read->arg     = arg;
+    then          = ucp_wire_sim_event(node->sim, kind + 1, node->super.self,
+                                       peer, length);
+    then->local   = read->local;
+    then->remote  = read->remote;
+    then->buffer  = read->buffer;
+    then->address = read->address;
+    then->length  = read->length;
+    then->done    = read->done;
+    then->arg     = read->arg;
+    read->then    = then;
+    return read;
+}
+
+/* @return UCS_OK: the bytes are on their way already */
+static ucs_status_t ucp_wire_sim_put(ucp_wire_sim_node_t *node, unsigned peer,
+                                     ucp_wire_sim_event_t *read)
+{
+    ucp_wire_sim_t *sim = node->sim;
+
+    ++node->stats.puts;
+    read->time = ucp_wire_sim_link(node, peer, node->clock, read->length,
+                                   &read->then->time);
+    node->ways[peer].last_land = ucp_wire_sim_later(node->ways[peer].last_land,
+                                                    read->then->time);
+    if (!ucp_wire_sim_chance(sim, sim->params.inline_chance) ||
+        !ucp_wire_sim_covers(sim, &read->local, (uintptr_t)read->buffer,
+                             read->length, "source of a put")) {
+        return UCS_INPROGRESS;
+    }
+    memcpy(read->then->bytes, read->buffer, read->length);
+    ucp_wire_sim_push(&sim->links, read->then);
+    free(read);
+    return UCS_OK;
+}
+
+/* A NIC sends a request between the packets of what others read here and of what
+ * it writes: it waits for neither */
+static void ucp_wire_sim_get(ucp_wire_sim_node_t *node, unsigned peer,
+                             ucp_wire_sim_event_t *read)
+{
+    ucp_wire_sim_t *sim = node->sim;
+
+    ++node->stats.gets;
+    read->time = node->clock + sim->params.latency +
+                 ucp_wire_sim_random(sim, sim->params.jitter + 1);
+    (void)ucp_wire_sim_link(&sim->nodes[peer], node->super.self, read->time,
+                            read->length, &read->then->time);
+}
+
+static ucs_status_t
+ucp_wire_sim_rma(ucp_wire_t *wire, unsigned peer, int is_put,
+                 ucp_wire_mem_t *mem, void *buffer, size_t length,
+                 uint64_t remote, ucp_wire_key_t *key,
+                 ucp_wire_done_func_t done, void *arg)
+{
+    ucp_wire_sim_node_t *node = ucp_wire_sim_enter(wire);
+    ucs_status_t status       = ucp_wire_sim_reach(node, peer);
     ucp_wire_sim_event_t *read;
 
     if (status != UCS_OK) {
@@ -225,87 +293,18 @@ ucp_wire_sim_rma(ucp_wire_sim_node_t *node, unsigned peer, ucp_wire_mem_t *mem,
     }
     if ((key->ref.node != peer) || (length == 0)) {
         ucp_wire_sim_complain(node->sim, "node %u uses the key of another",
-                              node->super.self);
+                              wire->self);
         return UCS_ERR_INVALID_PARAM;
     }
-    node->clock  += node->sim->params.send_cost;
-    read          = ucp_wire_sim_event(node->sim, kind, node->super.self, peer,
-                                       0);
-    read->local   = mem->ref;
-    read->remote  = key->ref;
-    read->buffer  = (char*)buffer;
-    read->address = remote;
-    read->length  = length;
-    read->done    = done;
-    read->arg     = arg;
-    read->then    = ucp_wire_sim_event(node->sim, kind + 1, node->super.self,
-                                       peer, length);
-    read->then->local   = read->local;
-    read->then->remote  = read->remote;
-    read->then->buffer  = read->buffer;
-    read->then->address = read->address;
-    read->then->length  = read->length;
-    read->then->done    = read->done;
-    read->then->arg     = read->arg;
-    *read_p             = read;
-    return UCS_OK;
-}
-
-static ucs_status_t
-ucp_wire_sim_put(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-                 const void *buffer, size_t length, uint64_t remote,
-                 ucp_wire_key_t *key, ucp_wire_done_func_t done, void *arg)
-{
-    ucp_wire_sim_node_t *node = ucp_wire_sim_enter(wire);
-    ucp_wire_sim_t *sim       = node->sim;
-    ucp_wire_sim_event_t *read;
-    ucs_status_t status;
-
-    status = ucp_wire_sim_rma(node, peer, mem, buffer, length, remote, key,
-                              done, arg, UCP_WIRE_SIM_PUT_READ, &read);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ++node->stats.puts;
-    read->time = ucp_wire_sim_link(node, peer, node->clock, length,
-                                   &read->then->time);
-    node->ways[peer].last_land = ucp_wire_sim_later(node->ways[peer].last_land,
-                                                    read->then->time);
-    if (ucp_wire_sim_chance(sim, sim->params.inline_chance) &&
-        ucp_wire_sim_covers(sim, &mem->ref, (uintptr_t)buffer, length,
-                            "source of a put")) {
-        memcpy(read->then->bytes, buffer, length);
-        ucp_wire_sim_push(&sim->links, read->then);
-        free(read);
+    node->clock += node->sim->params.send_cost;
+    read         = ucp_wire_sim_pair(node, peer, is_put, mem, buffer, length,
+                                     remote, key, done, arg);
+    if (!is_put) {
+        ucp_wire_sim_get(node, peer, read);
+    } else if (ucp_wire_sim_put(node, peer, read) == UCS_OK) {
         return UCS_OK;
     }
-    ucp_wire_sim_push(&sim->links, read);
-    return UCS_INPROGRESS;
-}
-
-static ucs_status_t
-ucp_wire_sim_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-                 void *buffer, size_t length, uint64_t remote,
-                 ucp_wire_key_t *key, ucp_wire_done_func_t done, void *arg)
-{
-    ucp_wire_sim_node_t *node = ucp_wire_sim_enter(wire);
-    ucp_wire_sim_t *sim       = node->sim;
-    ucp_wire_sim_event_t *read;
-    ucs_status_t status;
-
-    status = ucp_wire_sim_rma(node, peer, mem, buffer, length, remote, key,
-                              done, arg, UCP_WIRE_SIM_GET_READ, &read);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ++node->stats.gets;
-    /* A NIC sends a request between the packets of what others read here and of
-     * what it writes: it waits for neither */
-    read->time = node->clock + sim->params.latency +
-                 ucp_wire_sim_random(sim, sim->params.jitter + 1);
-    (void)ucp_wire_sim_link(&sim->nodes[peer], wire->self, read->time, length,
-                            &read->then->time);
-    ucp_wire_sim_push(&sim->links, read);
+    ucp_wire_sim_push(&node->sim->links, read);
     return UCS_INPROGRESS;
 }
 
@@ -447,8 +446,7 @@ const ucp_wire_ops_t ucp_wire_sim_ops = {
     .mem_pack    = ucp_wire_sim_mem_pack,
     .key_unpack  = ucp_wire_sim_key_unpack,
     .key_release = ucp_wire_sim_key_release,
-    .put         = ucp_wire_sim_put,
-    .get         = ucp_wire_sim_get,
+    .move        = ucp_wire_sim_rma,
     .flush       = ucp_wire_sim_flush,
     .progress    = ucp_wire_sim_progress,
     .time        = ucp_wire_sim_clock,

@@ -109,22 +109,13 @@ static ucs_status_t fuzz_start(ucp_wire_done_func_t done, void *arg)
     return UCS_INPROGRESS;
 }
 
-static ucs_status_t fuzz_put(ucp_wire_t *wire, unsigned peer,
-                             ucp_wire_mem_t *mem, const void *buffer,
-                             size_t length, uint64_t remote,
-                             ucp_wire_key_t *key, ucp_wire_done_func_t done,
-                             void *arg)
+static ucs_status_t fuzz_move(ucp_wire_t *wire, unsigned peer, int is_put,
+                              ucp_wire_mem_t *mem, void *buffer, size_t length,
+                              uint64_t remote, ucp_wire_key_t *key,
+                              ucp_wire_done_func_t done, void *arg)
 {
     FUZZ_CHECK((mem != NULL) && (key != NULL) && (length > 0));
     return fuzz_start(done, arg);
-}
-
-static ucs_status_t fuzz_get(ucp_wire_t *wire, unsigned peer,
-                             ucp_wire_mem_t *mem, void *buffer, size_t length,
-                             uint64_t remote, ucp_wire_key_t *key,
-                             ucp_wire_done_func_t done, void *arg)
-{
-    return fuzz_put(wire, peer, mem, buffer, length, remote, key, done, arg);
 }
 
 static ucs_status_t fuzz_flush(ucp_wire_t *wire, unsigned peer,
@@ -173,8 +164,7 @@ static ucs_status_t fuzz_make_wire(void *arg,
         .mem_pack    = fuzz_mem_pack,
         .key_unpack  = fuzz_key_unpack,
         .key_release = fuzz_key_release,
-        .put         = fuzz_put,
-        .get         = fuzz_get,
+        .move        = fuzz_move,
         .flush       = fuzz_flush,
         .progress    = fuzz_progress,
         .time        = fuzz_time,

@@ -4,7 +4,6 @@
 #include "firehose_int.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef ucp_firehose_fire_t fire_t;
 typedef ucp_firehose_peer_t peer_t;

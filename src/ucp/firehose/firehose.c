@@ -6,7 +6,6 @@
 #include <ucs/sys/clock.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 /*
  * The engine's life and its turns.

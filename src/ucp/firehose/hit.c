@@ -81,12 +81,9 @@ ucs_status_t ucp_firehose_hit(peer_t *peer, int is_put, char *local,
         (ucp_firehose_op_epoch(peer) == NULL)) {
         return UCS_ERR_NO_ELEM;
     }
-    status = is_put ? ucp_wire_put(firehose->wire, peer->node, bucket->pin,
-                                   local, length, remote, fire->key,
-                                   ucp_firehose_piece_done, piece) :
-                      ucp_wire_get(firehose->wire, peer->node, bucket->pin,
-                                   local, length, remote, fire->key,
-                                   ucp_firehose_piece_done, piece);
+    status = ucp_wire_move(firehose->wire, peer->node, is_put, bucket->pin,
+                           local, length, remote, fire->key,
+                           ucp_firehose_piece_done, piece);
     if (UCS_STATUS_IS_ERR(status)) {
         return UCS_ERR_NO_ELEM; /* it is begun again, and tells */
     }

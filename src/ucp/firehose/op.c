@@ -205,14 +205,11 @@ static void ucp_firehose_piece_move(piece_t *piece)
     ++firehose->transfers;
     if (piece->op->is_put) {
         piece->fire->last_put = ++peer->puts;
-        status = ucp_wire_put(firehose->wire, peer->node, piece->bucket->pin,
-                              piece->local, piece->length, piece->remote,
-                              piece->fire->key, ucp_firehose_piece_done, piece);
-    } else {
-        status = ucp_wire_get(firehose->wire, peer->node, piece->bucket->pin,
-                              piece->local, piece->length, piece->remote,
-                              piece->fire->key, ucp_firehose_piece_done, piece);
     }
+    status = ucp_wire_move(firehose->wire, peer->node, piece->op->is_put,
+                           piece->bucket->pin, piece->local, piece->length,
+                           piece->remote, piece->fire->key,
+                           ucp_firehose_piece_done, piece);
     if (status != UCS_INPROGRESS) {
         ucp_firehose_piece_done(piece, status);
     }

@@ -99,11 +99,11 @@ static void ucp_pipeline_read_more(ucx_pipeline_request_h req)
         }
         piece->moved = piece->length;
         ++req->ops;
-        status = ucp_wire_get(wire, req->peer, piece->reg->mem,
-                              req->buffer + piece->offset, piece->length,
-                              req->address + piece->offset,
-                              ucp_pipeline_read_offer(req, piece->offset)->key,
-                              ucp_pipeline_read_over, piece);
+        status = ucp_wire_move(wire, req->peer, 0, piece->reg->mem,
+                               req->buffer + piece->offset, piece->length,
+                               req->address + piece->offset,
+                               ucp_pipeline_read_offer(req, piece->offset)->key,
+                               ucp_pipeline_read_over, piece);
         if (status != UCS_INPROGRESS) {
             ucp_pipeline_read_ended(piece, status);
         }

@@ -237,10 +237,10 @@ static void ucp_pipeline_send_put(ucp_pipeline_piece_t *piece)
     --self->num_waits;
     ++req->num_writes;
     if (ucp_pipeline_send_begun(
-                piece, ucp_wire_put(self->wire, req->peer, piece->reg->mem,
-                                    req->buffer + piece->offset, piece->length,
-                                    piece->address, piece->key,
-                                    ucp_pipeline_send_op_over, piece))) {
+                piece, ucp_wire_move(self->wire, req->peer, 1, piece->reg->mem,
+                                     req->buffer + piece->offset, piece->length,
+                                     piece->address, piece->key,
+                                     ucp_pipeline_send_op_over, piece))) {
         ucp_pipeline_send_begun(piece,
                                 ucp_wire_flush(self->wire, req->peer,
                                                ucp_pipeline_send_op_over,

@@ -4,7 +4,6 @@
 #include <ucp/pipeline/pipeline_int.h>
 
 #include <sched.h>
-#include <stdlib.h>
 
 /* What users call for a message */
 

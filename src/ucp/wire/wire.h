@@ -85,14 +85,10 @@ typedef struct ucp_wire_ops {
                                const void *packed, size_t length,
                                ucp_wire_key_t **key_p);
     void         (*key_release)(ucp_wire_t *wire, ucp_wire_key_t *key);
-    ucs_status_t (*put)(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-                        const void *buffer, size_t length, uint64_t remote,
-                        ucp_wire_key_t *key, ucp_wire_done_func_t done,
-                        void *arg);
-    ucs_status_t (*get)(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-                        void *buffer, size_t length, uint64_t remote,
-                        ucp_wire_key_t *key, ucp_wire_done_func_t done,
-                        void *arg);
+    ucs_status_t (*move)(ucp_wire_t *wire, unsigned peer, int is_put,
+                         ucp_wire_mem_t *mem, void *buffer, size_t length,
+                         uint64_t remote, ucp_wire_key_t *key,
+                         ucp_wire_done_func_t done, void *arg);
     ucs_status_t (*flush)(ucp_wire_t *wire, unsigned peer,
                           ucp_wire_done_func_t done, void *arg);
     unsigned     (*progress)(ucp_wire_t *wire);
@@ -192,11 +188,13 @@ static inline void ucp_wire_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
 }
 
 /**
- * Write to a peer's memory. Completion means that the local buffer may be changed and
- * deregistered; see @ref ucp_wire_flush for the target.
+ * Write to a peer's memory (put), or read from it. Completion of a put means that the
+ * local buffer may be changed and deregistered (see @ref ucp_wire_flush for the
+ * target), else that the data are here.
  *
  * @param [in] mem     Registration that covers the buffer.
- * @param [in] buffer  Of @a length bytes, above 0; stays as it is until completion.
+ * @param      buffer  Of @a length bytes, above 0; of a put it stays as it is until
+ *                     completion.
  * @param [in] remote  Address in the peer's process.
  * @param [in] key     Of the peer's registration that covers the target.
  * @param [in] done    Not NULL.
@@ -204,23 +202,12 @@ static inline void ucp_wire_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
  * @return UCS_OK, UCS_INPROGRESS or an error, as said above.
  */
 static inline ucs_status_t
-ucp_wire_put(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-             const void *buffer, size_t length, uint64_t remote,
-             ucp_wire_key_t *key, ucp_wire_done_func_t done, void *arg)
+ucp_wire_move(ucp_wire_t *wire, unsigned peer, int is_put, ucp_wire_mem_t *mem,
+              void *buffer, size_t length, uint64_t remote, ucp_wire_key_t *key,
+              ucp_wire_done_func_t done, void *arg)
 {
-    return wire->ops->put(wire, peer, mem, buffer, length, remote, key, done,
-                          arg);
-}
-
-/** Read from a peer's memory, as @ref ucp_wire_put. Completion means that the data are
- *  here. */
-static inline ucs_status_t
-ucp_wire_get(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem,
-             void *buffer, size_t length, uint64_t remote, ucp_wire_key_t *key,
-             ucp_wire_done_func_t done, void *arg)
-{
-    return wire->ops->get(wire, peer, mem, buffer, length, remote, key, done,
-                          arg);
+    return wire->ops->move(wire, peer, is_put, mem, buffer, length, remote, key,
+                           done, arg);
 }
 
 /** Complete when all puts to the peer that were started before are visible there.

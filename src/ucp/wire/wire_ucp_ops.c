@@ -289,26 +289,26 @@ static ucp_ep_h ucp_wire_ucp_op_ep(const ucp_wire_ucp_op_t *op)
     return op->wire->peers[op->peer].ep;
 }
 
-/* put and get */
-#define UCP_WIRE_UCP_MOVE(_name, _buffer_t) \
-    static ucs_status_t \
-    ucp_wire_ucp_##_name(ucp_wire_t *wire, unsigned peer, ucp_wire_mem_t *mem, \
-                         _buffer_t buffer, size_t length, uint64_t remote, \
-                         ucp_wire_key_t *key, ucp_wire_done_func_t done, \
-                         void *arg) \
-    { \
-        ucp_request_param_t param; \
-        ucs_status_t status; \
-        ucp_wire_ucp_op_t *op = ucp_wire_ucp_begin(wire, peer, mem, done, arg, \
-                                                   &param, &status); \
-        \
-        return (op == NULL) ? status : ucp_wire_ucp_op_begun( \
-                op, ucp_##_name##_nbx(ucp_wire_ucp_op_ep(op), buffer, length, \
-                                      remote, (ucp_rkey_h)key, &param)); \
-    }
+static ucs_status_t
+ucp_wire_ucp_move(ucp_wire_t *wire, unsigned peer, int is_put,
+                  ucp_wire_mem_t *mem, void *buffer, size_t length,
+                  uint64_t remote, ucp_wire_key_t *key,
+                  ucp_wire_done_func_t done, void *arg)
+{
+    ucp_request_param_t param;
+    ucs_status_t status;
+    ucp_wire_ucp_op_t *op = ucp_wire_ucp_begin(wire, peer, mem, done, arg,
+                                               &param, &status);
 
-UCP_WIRE_UCP_MOVE(put, const void*)
-UCP_WIRE_UCP_MOVE(get, void*)
+    if (op == NULL) {
+        return status;
+    }
+    return ucp_wire_ucp_op_begun(
+            op, is_put ? ucp_put_nbx(ucp_wire_ucp_op_ep(op), buffer, length,
+                                     remote, (ucp_rkey_h)key, &param) :
+                         ucp_get_nbx(ucp_wire_ucp_op_ep(op), buffer, length,
+                                     remote, (ucp_rkey_h)key, &param));
+}
 
 static ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
                                        ucp_wire_done_func_t done, void *arg)
@@ -332,8 +332,7 @@ const ucp_wire_ops_t ucp_wire_ucp_ops = {
     .mem_pack    = ucp_wire_ucp_mem_pack,
     .key_unpack  = ucp_wire_ucp_key_unpack,
     .key_release = ucp_wire_ucp_key_release,
-    .put         = ucp_wire_ucp_put,
-    .get         = ucp_wire_ucp_get,
+    .move        = ucp_wire_ucp_move,
     .flush       = ucp_wire_ucp_flush,
     .progress    = ucp_wire_ucp_progress,
     .time        = ucp_wire_ucp_time,

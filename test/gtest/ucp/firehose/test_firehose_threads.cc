@@ -42,9 +42,9 @@ static const ucp_wire_ops_t shared_ops = {
     in_turn<&ucp_wire_ops_t::am_send>,    in_turn<&ucp_wire_ops_t::mem_reg>,
     in_turn<&ucp_wire_ops_t::mem_dereg>,  in_turn<&ucp_wire_ops_t::mem_pack>,
     in_turn<&ucp_wire_ops_t::key_unpack>, in_turn<&ucp_wire_ops_t::key_release>,
-    in_turn<&ucp_wire_ops_t::put>,        in_turn<&ucp_wire_ops_t::get>,
-    in_turn<&ucp_wire_ops_t::flush>,      in_turn<&ucp_wire_ops_t::progress>,
-    in_turn<&ucp_wire_ops_t::time>,       end_shared
+    in_turn<&ucp_wire_ops_t::move>,       in_turn<&ucp_wire_ops_t::flush>,
+    in_turn<&ucp_wire_ops_t::progress>,   in_turn<&ucp_wire_ops_t::time>,
+    end_shared
 };
 
 class test_firehose_threads : public ::testing::Test {

@@ -54,8 +54,8 @@ protected:
         ASSERT_EQ(UCS_OK, ucp_wire_key_unpack(wire[0], 1, packed, length,
                                               &key));
         EXPECT_EQ(UCS_INPROGRESS,
-                  ucp_wire_put(wire[0], 1, mem[0], from, sizeof(from),
-                               (uintptr_t)to, key, count, &num_done));
+                  ucp_wire_move(wire[0], 1, 1, mem[0], from, sizeof(from),
+                                (uintptr_t)to, key, count, &num_done));
     }
 
     void release()
