@@ -4,7 +4,7 @@
 #include "report.h"
 
 #include <dirent.h>
-#include <errno.h>
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -244,28 +244,15 @@ size_t tool_report_finish_run(const char *dir, int other_hosts)
     return ranks;
 }
 
+static int tool_report_remove(const char *path, const struct stat *st, int type,
+                              struct FTW *place)
+{
+    return remove(path);
+}
+
 void tool_report_remove_dir(const char *dir)
 {
-    DIR *stream = opendir(dir);
-    struct dirent *entry;
-    char *folder;
-
-    while ((stream != NULL) && ((entry = readdir(stream)) != NULL)) {
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) {
-            continue;
-        }
-        if ((unlinkat(dirfd(stream), entry->d_name, 0) != 0) &&
-            (errno == EISDIR)) {
-            folder = tool_format("%s/%s", dir, entry->d_name);
-            tool_report_remove_dir(folder);
-            free(folder);
-        }
-    }
-    if (stream != NULL) {
-        closedir(stream);
-    }
-
-    if (rmdir(dir) != 0) {
+    if (nftw(dir, tool_report_remove, 16, FTW_DEPTH | FTW_PHYS) != 0) {
         tool_message("cannot remove '%s': %m", dir);
     }
 }
