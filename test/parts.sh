@@ -56,7 +56,8 @@ mutants    900 1,2,3,4,5,12,13,14 2 - a share of the guards taken away: their te
 "
 
 # What is compiled; what the part has found so far in the code that it tests (not in
-# the tests themselves), by this repository's history to 2026-11-27
+# the tests themselves), by this repository's history to 2026-11-27. Parts without a
+# row compile nothing and were not told to have found anything.
 about="
 build     | sources, programs, unit tests | not counted: what does not compile, arrows between rooms
 gtest     | - | not counted: most of what is one room's
@@ -66,17 +67,8 @@ vm        | - | 1: an idle rank that was not woken (helper-peer-close)
 docs      | - | 13 mutants that had lost their text
 schedules | the cache again, over simulated memory | 13: what is never given up, marks of an ended life, threads that go on for ever
 attack    | - | 5 by hand, of which it is made: EFAULT of mremap, mappings split or too many
-tools     | - | none told
 firehose  | - | 1: messages of three processes numbered twice
-pipeline  | - | none told
-door      | - | none told
-verify    | - | none told
 oracle    | the program | 3: fork and malloc's arenas in a deadlock, arrays that kernel events refused
-aside     | - | none told
-mpi       | - | none told
-verifymore | - | none told
-pipehpcc  | - | none told
-mpimore   | - | none told
 life      | the program | none told
 asanall   | the tree and all unit tests, instrumented | as asan
 mpiasan   | the tree, instrumented | none told
@@ -84,19 +76,11 @@ tsanall   | the tree and all unit tests, instrumented | as tsan
 model     | a verifier a case, by spin | none told: written with the code, each guard's absence is seen
 dist      | everything, from the tarball | 1: a file that the tarball lacked
 package   | everything, as Debian does | 1: packages to build with that nobody had asked for
-protocols | - | none told
-figures   | - | none told
 ground13  | the oracle | 1: the descriptor of liburing 2.9's ring
 testing   | the oracle | none told
-vm1       | - | none told
 vm2       | - | as vm
-vm3       | - | none told
-guest13a  | - | none told
-guest13b  | - | none told
-guest13c  | - | none told
 moreseeds | - | as schedules and oracle
 fuzz      | its targets, by clang | 1: a refused send that a close did not give up
-bench     | - | none told
 coverage  | the cache and its tests, counted | none told
 suites    | the tests' own programs | none told
 ucxtests  | UCX's tests | none told
@@ -124,7 +108,8 @@ is_part() { grep -q "^$1 " <<< "$parts"; }
 
 # about PART
 about() {
-    awk -F ' *[|] *' -v part="$1" '$1 == part { print $2 "; " $3 }' <<< "$about"
+    awk -F ' *[|] *' -v part="$1" '$1 == part { said = $2 "; " $3 }
+        END { print (said == "") ? "-; none told" : said }' <<< "$about"
 }
 
 # The unit tests alone are in C++. With optimization they take two to four times as
