@@ -6,7 +6,6 @@
 #include <ucs/sys/math.h>
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define REPLAY_SECONDS 1e-9

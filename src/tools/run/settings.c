@@ -6,7 +6,6 @@
 #include <ucs/regcache/regcache.h>
 #include <uct/ib/helper_md/config/values.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 static int tool_check_policy(const char *value)

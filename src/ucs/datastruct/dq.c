@@ -5,7 +5,6 @@
 
 #include <ucs/sys/mem/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 #define UCS_DQ_LINE 64

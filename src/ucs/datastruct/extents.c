@@ -5,7 +5,6 @@
 
 #include <ucs/sys/mem/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 typedef ucs_extents_node_t node_t;

@@ -5,7 +5,6 @@
 
 #include <ucs/sys/mem/own_memory.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 void ucs_heap_init(ucs_heap_t *heap)

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <linux/capability.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -8,7 +8,6 @@
 #include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
 #include <liburing.h>
-#include <stdlib.h>
 #include <string.h>
 
 static ucs_status_t uct_pin_ring_refused(const char *what, int error)

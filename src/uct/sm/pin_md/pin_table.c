@@ -8,7 +8,6 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,

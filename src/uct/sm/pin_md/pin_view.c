@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What an empty pipe of the default size takes at once */

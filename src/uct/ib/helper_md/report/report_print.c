@@ -7,7 +7,6 @@
 #include <ucs/sys/io/own_fd.h>
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -15,7 +15,6 @@
 #include <ucs/sys/io/own_fd.h>
 
 #include <pthread.h>
-#include <unistd.h>
 
 /* Protects the number of users and the reader's life. Taken with no lock held.
  * Neither the reader nor a memory event nor a fork takes it. */

@@ -13,7 +13,6 @@
 
 #include <ucs/sys/sync/atomic.h>
 
-#include <errno.h>
 #include <linux/close_range.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
