@@ -33,7 +33,6 @@ typedef struct bench_option {
     const char   *help;       /**< the value, and what it is [default] */
 } bench_option_t;
 
-
 /* @return Zero if the value is allowed */
 static inline int bench_option_set(const bench_option_t *option,
                                    const char *value)
@@ -77,7 +76,6 @@ static inline int bench_option_set(const bench_option_t *option,
     return 0;
 }
 
-
 static inline void
 bench_options_help(const char *usage, const bench_option_t *options, FILE *file)
 {
@@ -86,7 +84,6 @@ bench_options_help(const char *usage, const bench_option_t *options, FILE *file)
         fprintf(file, "  --%-12s %s\n", options->name, options->help);
     }
 }
-
 
 /**
  * Read a command line.
@@ -141,7 +138,6 @@ bench_options_parse(const char *usage, const bench_option_t *options, char **arg
     }
     return 0;
 }
-
 
 /** The same; ends the program after help, with 0, and with 2 if it is wrong. */
 static inline void

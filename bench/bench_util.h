@@ -25,7 +25,6 @@ static inline uint64_t bench_now(void)
     return ((uint64_t)ts.tv_sec * 1000000000ul) + (uint64_t)ts.tv_nsec;
 }
 
-
 /** @return Processor time of the calling thread, nanoseconds. */
 static inline uint64_t bench_cpu_now(void)
 {
@@ -35,7 +34,6 @@ static inline uint64_t bench_cpu_now(void)
     return ((uint64_t)ts.tv_sec * 1000000000ul) + (uint64_t)ts.tv_nsec;
 }
 
-
 static inline int bench_compare_double(const void *a, const void *b)
 {
     const double x = *(const double*)a;
@@ -44,12 +42,10 @@ static inline int bench_compare_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-
 static inline void bench_sort(double *values, size_t count)
 {
     qsort(values, count, sizeof(*values), bench_compare_double);
 }
-
 
 /**
  * @param [in] sorted  Values in ascending order.
@@ -77,7 +73,6 @@ bench_quantile(const double *sorted, size_t count, double rank)
     weight = position - (double)index;
     return (sorted[index] * (1 - weight)) + (sorted[index + 1] * weight);
 }
-
 
 /**
  * Parse a size in bytes with an optional binary suffix k, m or g.

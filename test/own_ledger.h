@@ -27,7 +27,6 @@ static inline int ucs_ledger_remove(const char *name)
     return (id >= 0) && (shmctl(id, IPC_RMID, NULL) == 0);
 }
 
-
 /** Take one, for this process and its children. */
 static inline void own_ledger_take(const char *test)
 {
@@ -37,7 +36,6 @@ static inline void own_ledger_take(const char *test)
     setenv(UCS_NODE_SUFFIX_ENV, suffix, 1);
 }
 
-
 /** Its name, in memory of the function's own. */
 static inline const char *own_ledger_name(void)
 {
@@ -46,7 +44,6 @@ static inline const char *own_ledger_name(void)
     ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name));
     return name;
 }
-
 
 static inline int own_ledger_slot_is_valid(ucs_ledger_t *ledger, unsigned i,
                                            uint64_t limit)
@@ -65,7 +62,6 @@ static inline int own_ledger_slot_is_valid(ucs_ledger_t *ledger, unsigned i,
             (ucs_load_relaxed(&ledger->taken[i]) % UCS_LEDGER_RISE <= limit));
 }
 
-
 /** Does each word hold a value that a rank may write there? True at any moment,
  *  unless a process wrote another's words. @param [in] limit  Bytes that a
  *  process can pin at most. */
@@ -81,7 +77,6 @@ static inline int ledger_is_valid(ucs_ledger_t *ledger, uint64_t limit)
     }
     return is_valid;
 }
-
 
 /** Do the equations hold that are true while no rank claims, releases or
  *  asks? */
@@ -106,7 +101,6 @@ static inline int ledger_is_settled(ucs_ledger_t *ledger)
     return is_settled;
 }
 
-
 /** @return Nonzero if it is as ledger.h says, at a quiet moment. */
 static inline int own_ledger_is_valid(void)
 {
@@ -123,7 +117,6 @@ static inline int own_ledger_is_valid(void)
     ucs_ledger_close(ledger);
     return is_valid;
 }
-
 
 /** Remove it; by the process that took it, at its end. */
 static inline void own_ledger_remove(void)

@@ -33,7 +33,6 @@ static const ucp_door_reader_t *door_reader;
 static ucs_operation_wants_t door_wants = {.least = DOOR_LONG};
 static char door_buffer[DOOR_LONG];
 
-
 static uint64_t door_now(void)
 {
     return ucs_clock_now();

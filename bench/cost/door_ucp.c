@@ -8,7 +8,6 @@
 
 #include <ucp/api/ucp.h>
 
-
 ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
                                   ucp_tag_t tag,
                                   const ucp_request_param_t *param)

@@ -25,7 +25,6 @@ typedef void (*cost_func_t)(char *buffer);
 static uct_helper_range_way_t cost_way;
 static size_t cost_length = 1ul << 20;
 
-
 static char *cost_map(void)
 {
     char *buffer = mmap(NULL, cost_length, PROT_READ | PROT_WRITE,

@@ -32,13 +32,11 @@ static __thread volatile uint64_t hit_syscalls;
 static __thread volatile int hit_last_syscall = -1;
 static __thread volatile char hit_selector    = HIT_DISPATCH_ALLOW;
 
-
 void *malloc(size_t size)
 {
     ++hit_allocs;
     return __libc_malloc(size);
 }
-
 
 void *calloc(size_t count, size_t size)
 {
@@ -46,13 +44,11 @@ void *calloc(size_t count, size_t size)
     return __libc_calloc(count, size);
 }
 
-
 void *realloc(void *ptr, size_t size)
 {
     ++hit_allocs;
     return __libc_realloc(ptr, size);
 }
-
 
 void *memalign(size_t alignment, size_t size)
 {
@@ -60,12 +56,10 @@ void *memalign(size_t alignment, size_t size)
     return __libc_memalign(alignment, size);
 }
 
-
 void *aligned_alloc(size_t alignment, size_t size)
 {
     return memalign(alignment, size);
 }
-
 
 int posix_memalign(void **ptr_p, size_t alignment, size_t size)
 {
@@ -79,13 +73,11 @@ int posix_memalign(void **ptr_p, size_t alignment, size_t size)
     return 0;
 }
 
-
 void free(void *ptr)
 {
     ++hit_allocs;
     __libc_free(ptr);
 }
-
 
 #ifdef __x86_64__
 /* The kernel did not run the call: do it here, for the thread goes on as if
@@ -110,7 +102,6 @@ static void hit_sigsys(int signo, siginfo_t *info, void *context)
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &ucontext->uc_sigmask,
             _NSIG / 8);
 }
-
 
 int hit_count_init(void)
 {
@@ -138,18 +129,15 @@ int hit_count_init(void)
 }
 #endif
 
-
 void hit_count_arm(void)
 {
     hit_selector = HIT_DISPATCH_BLOCK;
 }
 
-
 void hit_count_disarm(void)
 {
     hit_selector = HIT_DISPATCH_ALLOW;
 }
-
 
 void hit_count_get(hit_count_t *count)
 {

@@ -38,12 +38,10 @@ typedef struct hit_delay_run {
     _Atomic int   is_stopping;
 } hit_delay_run_t;
 
-
 static uint64_t hit_slow_ns(const hit_bench_t *bench)
 {
     return (uint64_t)(bench->opts.slow_ms * 1e6);
 }
-
 
 /* Odd while B is being registered. Never by this thread: its own uses of B are
  * not among the hits. */
@@ -55,14 +53,12 @@ static unsigned hit_slow_seq(hit_bench_t *bench, hit_subject_t subject)
            ucs_load_relaxed(&bench->rcache.slow_seq);
 }
 
-
 static void hit_samples_add(hit_samples_t *samples, double value)
 {
     if (samples->count < HIT_DELAY_SAMPLES) {
         samples->values[samples->count++] = value;
     }
 }
-
 
 /* Hits on A until the time is over. A hit counts as behind when B was being
  * registered during any part of it; so one that waited for the end counts. */
@@ -86,13 +82,11 @@ static void hit_delay_until(hit_delay_run_t *run, uint64_t end)
     } while (bench_now() < end);
 }
 
-
 /* One call site for all uses of B: the helper knows it by its stack */
 static __attribute__((noinline)) void hit_delay_use_big(hit_delay_run_t *run)
 {
     hit_use(run->bench, run->subject, run->big, run->bench->opts.slow_length);
 }
-
 
 static void hit_delay_domain(hit_delay_run_t *run)
 {
@@ -108,7 +102,6 @@ static void hit_delay_domain(hit_delay_run_t *run)
         hit_delay_until(run, start + period);
     }
 }
-
 
 static void *hit_delay_register_thread(void *arg)
 {
@@ -127,7 +120,6 @@ static void *hit_delay_register_thread(void *arg)
     return NULL;
 }
 
-
 static int hit_delay_rcache(hit_delay_run_t *run)
 {
     pthread_t thread;
@@ -144,7 +136,6 @@ static int hit_delay_rcache(hit_delay_run_t *run)
     return 0;
 }
 
-
 static void hit_latency_reduce(hit_samples_t *samples, hit_latency_t *latency)
 {
     bench_sort(samples->values, samples->count);
@@ -154,7 +145,6 @@ static void hit_latency_reduce(hit_samples_t *samples, hit_latency_t *latency)
                                           0.99);
     latency->max         = bench_quantile(samples->values, samples->count, 1);
 }
-
 
 static int hit_delay_of(hit_delay_run_t *run, hit_delay_t *delay)
 {
@@ -173,7 +163,6 @@ static int hit_delay_of(hit_delay_run_t *run, hit_delay_t *delay)
     hit_latency_reduce(&run->behind, &delay->behind[run->subject]);
     return ret;
 }
-
 
 int hit_measure_delay(hit_bench_t *bench, hit_delay_t *delay)
 {

@@ -9,18 +9,15 @@
 #include <string.h>
 #include <time.h>
 
-
 static bench_domain_t *bench_domain_from_md(uct_md_h md)
 {
     return (bench_domain_t*)md;
 }
 
-
 static void bench_lower_close(uct_md_h md)
 {
     /* The memory belongs to bench_domain_close() */
 }
-
 
 /* In the layout of the running UCX */
 static ucs_status_t bench_lower_query_v2(uct_md_h md, void *attr)
@@ -31,12 +28,10 @@ static ucs_status_t bench_lower_query_v2(uct_md_h md, void *attr)
     return UCS_OK;
 }
 
-
 static ucs_status_t bench_lower_query(uct_md_h md, uct_md_attr_t *attr)
 {
     return bench_lower_query_v2(md, attr);
 }
-
 
 static void bench_lower_nap(bench_domain_t *domain)
 {
@@ -50,7 +45,6 @@ static void bench_lower_nap(bench_domain_t *domain)
     nanosleep(&nap, NULL);
     ucs_add_relaxed(&domain->slow_seq, 1);
 }
-
 
 static ucs_status_t bench_lower_mem_reg(uct_md_h md, void *address,
                                         size_t length, unsigned flags,
@@ -68,7 +62,6 @@ static ucs_status_t bench_lower_mem_reg(uct_md_h md, void *address,
     return UCS_OK;
 }
 
-
 static ucs_status_t
 bench_lower_mem_reg_params(uct_md_h md, void *address, size_t length,
                            const uct_abi_md_mem_reg_params_t *params,
@@ -77,13 +70,11 @@ bench_lower_mem_reg_params(uct_md_h md, void *address, size_t length,
     return bench_lower_mem_reg(md, address, length, 0, memh_p);
 }
 
-
 static ucs_status_t
 bench_lower_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     return UCS_OK;
 }
-
 
 static bench_domain_t *bench_lower_open(const bench_domain_params_t *params)
 {
@@ -108,7 +99,6 @@ static bench_domain_t *bench_lower_open(const bench_domain_params_t *params)
     domain->params          = *params;
     return domain;
 }
-
 
 ucs_status_t bench_domain_open(const bench_domain_params_t *params,
                                bench_domain_t **domain_p)
@@ -151,7 +141,6 @@ out_free:
     free(domain);
     return status;
 }
-
 
 void bench_domain_close(bench_domain_t *domain)
 {

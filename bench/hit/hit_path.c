@@ -43,7 +43,6 @@ static int hit_opts_parse(hit_opts_t *opts, char **argv)
     return ((ret == 0) && (opts->length >= opts->slow_length)) ? -1 : ret;
 }
 
-
 /* A hole between the regions keeps UCX's cache from merging them; the order is
  * shuffled, for neither side may profit from walking upwards */
 static int hit_regions_init(hit_bench_t *bench)
@@ -74,7 +73,6 @@ static int hit_regions_init(hit_bench_t *bench)
     return 0;
 }
 
-
 static ucs_status_t hit_bench_open(hit_bench_t *bench)
 {
     uint64_t slow_ns             = (uint64_t)(bench->opts.slow_ms * 1e6);
@@ -102,13 +100,11 @@ static ucs_status_t hit_bench_open(hit_bench_t *bench)
     return status;
 }
 
-
 static void hit_print_latency(const char *name, const hit_latency_t *l)
 {
     printf(",\"%s\":{\"samples\":%zu,\"p50_ns\":%.1f,\"p99_ns\":%.1f,"
            "\"max_ns\":%.1f}", name, l->num_samples, l->p50, l->p99, l->max);
 }
-
 
 static void hit_print(const hit_opts_t *opts, const hit_speed_t *speed,
                       const hit_purity_t *purity, const hit_delay_t *delay)
@@ -137,7 +133,6 @@ static void hit_print(const hit_opts_t *opts, const hit_speed_t *speed,
     printf("}\n");
 }
 
-
 static int hit_bench_run(hit_bench_t *bench)
 {
     hit_speed_t speed;
@@ -159,7 +154,6 @@ static int hit_bench_run(hit_bench_t *bench)
     hit_print(&bench->opts, &speed, &purity, &delay);
     return 0;
 }
-
 
 int main(int argc, char **argv)
 {

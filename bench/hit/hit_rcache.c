@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 static ucs_status_t
 bench_rcache_mem_reg(void *context, ucs_rcache_t *cache, void *arg,
                      ucs_rcache_region_t *region, uint16_t flags)
@@ -29,12 +28,10 @@ bench_rcache_mem_reg(void *context, ucs_rcache_t *cache, void *arg,
     return UCS_OK;
 }
 
-
 static void bench_rcache_mem_dereg(void *context, ucs_rcache_t *cache,
                                    ucs_rcache_region_t *region)
 {
 }
-
 
 static void
 bench_rcache_dump_region(void *context, ucs_rcache_t *cache,
@@ -44,7 +41,6 @@ bench_rcache_dump_region(void *context, ucs_rcache_t *cache,
         buf[0] = '\0';
     }
 }
-
 
 ucs_status_t bench_rcache_open(bench_rcache_t *rcache, size_t slow_length,
                                uint64_t slow_ns)
@@ -75,7 +71,6 @@ ucs_status_t bench_rcache_open(bench_rcache_t *rcache, size_t slow_length,
     ucs_store_relaxed(&rcache->slow_seq, 0);
     return ucs_rcache_create(&params, "bench", NULL, &rcache->cache);
 }
-
 
 void bench_rcache_close(bench_rcache_t *rcache)
 {

@@ -22,7 +22,6 @@ typedef struct hit_worker {
     uint64_t          *regs;            /* Lower registrations, by block */
 } hit_worker_t;
 
-
 void hit_warm_up(hit_bench_t *bench, hit_subject_t subject, unsigned thread)
 {
     unsigned count = bench->opts.num_regions;
@@ -40,7 +39,6 @@ void hit_warm_up(hit_bench_t *bench, hit_subject_t subject, unsigned thread)
         }
     }
 }
-
 
 /* A loop of its own for each subject, so that no branch is timed with it */
 static inline __attribute__((always_inline)) double
@@ -60,7 +58,6 @@ hit_block(hit_bench_t *bench, hit_subject_t subject, void **regions)
     }
     return (double)(bench_now() - start) / num_uses;
 }
-
 
 static void hit_worker_block(hit_worker_t *worker, unsigned block,
                              hit_subject_t subject)
@@ -84,7 +81,6 @@ static void hit_worker_block(hit_worker_t *worker, unsigned block,
     pthread_barrier_wait(worker->barrier);
 }
 
-
 static void *hit_worker_run(void *arg)
 {
     hit_worker_t *worker = arg;
@@ -96,7 +92,6 @@ static void *hit_worker_run(void *arg)
     }
     return NULL;
 }
-
 
 /* The first worker's blocks stand for all: with several threads each of them
  * does the same at the same time */
@@ -125,7 +120,6 @@ static void hit_speed_reduce(hit_worker_t *worker, hit_speed_t *speed)
     speed->ratio = speed->median[HIT_DOMAIN] / speed->median[HIT_RCACHE];
 }
 
-
 static int hit_worker_init(hit_worker_t *worker, hit_bench_t *bench,
                            pthread_barrier_t *barrier, unsigned index)
 {
@@ -141,14 +135,12 @@ static int hit_worker_init(hit_worker_t *worker, hit_bench_t *bench,
             (worker->times[HIT_RCACHE] != NULL)) ? 0 : -1;
 }
 
-
 static void hit_worker_cleanup(hit_worker_t *worker)
 {
     free(worker->times[HIT_RCACHE]);
     free(worker->times[HIT_DOMAIN]);
     free(worker->regs);
 }
-
 
 int hit_measure_speed(hit_bench_t *bench, hit_speed_t *speed)
 {
@@ -189,7 +181,6 @@ out_free:
     return ret;
 }
 
-
 static void hit_purity_of(hit_bench_t *bench, hit_subject_t subject,
                           hit_purity_t *purity)
 {
@@ -218,7 +209,6 @@ static void hit_purity_of(hit_bench_t *bench, hit_subject_t subject,
         }
     }
 }
-
 
 void hit_measure_purity(hit_bench_t *bench, hit_purity_t *purity)
 {

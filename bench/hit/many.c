@@ -45,7 +45,6 @@ static size_t many_bytes(const many_t *many)
     return (many->count + MANY_BEYOND) * MANY_STRIDE;
 }
 
-
 static void many_print(const many_t *many, const char *phase, size_t count)
 {
     bench_sort(many->times, count);
@@ -56,7 +55,6 @@ static void many_print(const many_t *many, const char *phase, size_t count)
            many->times[count - 1] / 1e3);
     fflush(stdout);
 }
-
 
 static void many_use(many_t *many, const char *phase, size_t first,
                      size_t count)
@@ -77,7 +75,6 @@ static void many_use(many_t *many, const char *phase, size_t first,
     many_print(many, phase, count);
 }
 
-
 /* first: nothing is known; again: of each buffer a use is; beyond: under lru
  * the ceiling is reached, and all that it keeps has been used since it came;
  * unmapped: all of that is to be deregistered */
@@ -92,7 +89,6 @@ static void many_phases(many_t *many)
     many_use(many, "unmapped", many->count, beyond);
     munmap(many->base + many->count * MANY_STRIDE, MANY_BEYOND * MANY_STRIDE);
 }
-
 
 static int many_run(many_t *many)
 {
@@ -122,7 +118,6 @@ static int many_run(many_t *many)
     return 0;
 }
 
-
 static int many_run_counts(many_t *many)
 {
     const char *text = many->counts;
@@ -145,7 +140,6 @@ static int many_run_counts(many_t *many)
     return ret;
 }
 
-
 static int many_run_policies(many_t *many)
 {
     char *list = strdup(many->policies);
@@ -159,7 +153,6 @@ static int many_run_policies(many_t *many)
     free(list);
     return ret;
 }
-
 
 static void many_busy_start(many_t *many)
 {
@@ -176,7 +169,6 @@ static void many_busy_start(many_t *many)
     }
 }
 
-
 static void many_busy_stop(many_t *many)
 {
     unsigned i;
@@ -188,7 +180,6 @@ static void many_busy_stop(many_t *many)
         }
     }
 }
-
 
 int main(int argc, char **argv)
 {

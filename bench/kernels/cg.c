@@ -247,7 +247,6 @@ typedef struct cg {
     double      *other;  /* What another rank sends */
 } cg_t;
 
-
 static void cg_exchange(const double *out, double *in, int count, int peer)
 {
     MPI_Request request;

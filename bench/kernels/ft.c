@@ -5,7 +5,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /*
@@ -80,7 +79,6 @@ typedef struct ft {
     double       *twiddle;           /* ZXY */
     ft_complex_t roots[FT_MAX_LINE]; /* exp(2 pi i k / FT_MAX_LINE) */
 } ft_t;
-
 
 /* Stockham's FFT of one line: no bit reversal, results change sides each pass.
  * sign -1: forward */

@@ -40,7 +40,6 @@ typedef struct is {
     int   *send_counts, *send_starts, *receive_counts, *receive_starts;
 } is_t;
 
-
 static void is_make_keys(is_t *is)
 {
     double scale  = (double)(1 << is->log_max_key) / 4;

@@ -233,7 +233,6 @@ static const double mg_smoother_small[4]  = {-3.0 / 8, 1.0 / 32, -1.0 / 64, 0};
 static const double mg_smoother_large[4]  = {-3.0 / 17, 1.0 / 33, -1.0 / 61, 0};
 static const double mg_restriction[4]     = {0.5, 0.25, 0.125, 0.0625};
 
-
 /* Sum of the 27 points around @a p */
 static inline double mg_stencil(const mg_box_t *box, const double *p,
                                 const double *weight)

@@ -16,7 +16,6 @@
 /* Of the sampler of VmPin: rare enough to cost nothing */
 #define NAS_SAMPLE_NS UINT64_C(5000000)
 
-
 void nas_fatal(const nas_t *nas, const char *format, ...)
 {
     va_list args;

@@ -35,7 +35,6 @@ typedef struct nas {
     vmpin_t    pin;        /**< From @ref nas_init on */
 } nas_t;
 
-
 /**
  * Initialise MPI and read the command line, `CLASS [--iterations N]
  * [--columns N]`; a bad one ends the job with a message and code 2.
@@ -47,27 +46,22 @@ typedef struct nas {
 int nas_init(nas_t *nas, const char *kernel, const char *classes, int *argc,
              char ***argv);
 
-
 /** @return Iterations of the command line, or @a own. */
 static inline int nas_iterations(const nas_t *nas, int own)
 {
     return (nas->iterations > 0) ? (int)nas->iterations : own;
 }
 
-
 /** End the job with a message of this rank. */
 void nas_fatal(const nas_t *nas, const char *format, ...)
         __attribute__((format(printf, 2, 3), noreturn));
-
 
 /** Memory of the job's life, zeroed, from mmap: so that each array has pages of
  *  its own, as a Fortran program's large arrays have. */
 void *nas_alloc(const nas_t *nas, size_t bytes);
 
-
 /** Let every rank come, and start the clock. */
 void nas_start(nas_t *nas);
-
 
 /**
  * Print one JSON object with the result, the memory and the processor time of every
@@ -78,7 +72,6 @@ void nas_start(nas_t *nas);
  * @return Exit code.
  */
 int nas_finish(nas_t *nas, int iterations, int is_good);
-
 
 /** @return @a a * @a x mod 2^46. */
 uint64_t nas_random_next(uint64_t x, uint64_t a);

@@ -53,19 +53,16 @@ typedef struct fig1 {
     vmpin_t     pin;
 } fig1_t;
 
-
 static void fig1_fatal(const char *what)
 {
     perror(what);
     MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-
 static size_t fig1_words(const fig1_t *fig1)
 {
     return (fig1->opts.size + sizeof(uint64_t) - 1) / sizeof(uint64_t);
 }
-
 
 static uint64_t *fig1_buffer_alloc(const fig1_t *fig1)
 {
@@ -85,12 +82,10 @@ static uint64_t *fig1_buffer_alloc(const fig1_t *fig1)
     return address;
 }
 
-
 static uint64_t fig1_word(uint64_t key, size_t index)
 {
     return key + (index * 0x9e3779b97f4a7c15ul);
 }
-
 
 static void fig1_fill(const fig1_t *fig1, uint64_t *words, uint64_t key)
 {
@@ -101,7 +96,6 @@ static void fig1_fill(const fig1_t *fig1, uint64_t *words, uint64_t key)
         words[i] = fig1_word(key, i);
     }
 }
-
 
 static void fig1_verify(fig1_t *fig1, const uint64_t *words, uint64_t key)
 {
@@ -120,7 +114,6 @@ static void fig1_verify(fig1_t *fig1, const uint64_t *words, uint64_t key)
     }
 }
 
-
 static void fig1_busy(uint64_t deadline)
 {
     volatile double sink = 1;
@@ -133,7 +126,6 @@ static void fig1_busy(uint64_t deadline)
     }
 }
 
-
 static void fig1_sleep(fig1_t *fig1, uint64_t deadline)
 {
     struct timespec time = {(time_t)(deadline / 1000000000),
@@ -145,7 +137,6 @@ static void fig1_sleep(fig1_t *fig1, uint64_t deadline)
            EINTR) {
     }
 }
-
 
 /* random_comp() of the paper, which is busy until the deadline; or asleep, as
  * where something else computes */
@@ -160,7 +151,6 @@ static void fig1_compute(fig1_t *fig1, uint64_t start)
     }
 }
 
-
 static void fig1_transfer(const fig1_t *fig1, uint64_t *words)
 {
     if (fig1->rank == 0) {
@@ -170,7 +160,6 @@ static void fig1_transfer(const fig1_t *fig1, uint64_t *words)
                  MPI_STATUS_IGNORE);
     }
 }
-
 
 /* Preparing the next buffer belongs to the computation after the last message,
  * as it would in an application */
@@ -190,7 +179,6 @@ fig1_prepare(fig1_t *fig1, unsigned index, uint64_t key)
     }
 }
 
-
 /* Returns when the message ended: the computation after it starts there, and
  * sampling and verifying are part of it */
 static uint64_t fig1_message(fig1_t *fig1, unsigned index, uint64_t key)
@@ -209,7 +197,6 @@ static uint64_t fig1_message(fig1_t *fig1, unsigned index, uint64_t key)
     return end;
 }
 
-
 static void fig1_loop(fig1_t *fig1)
 {
     unsigned num_messages = fig1->opts.iterations * fig1->opts.num_buffers;
@@ -227,7 +214,6 @@ static void fig1_loop(fig1_t *fig1)
     }
 }
 
-
 /* Connections and eager pools come up before the baseline is taken */
 static void fig1_warm_up(void)
 {
@@ -239,7 +225,6 @@ static void fig1_warm_up(void)
         MPI_Barrier(MPI_COMM_WORLD);
     }
 }
-
 
 static void fig1_run(fig1_t *fig1, fig1_result_t *result)
 {
@@ -276,7 +261,6 @@ static void fig1_run(fig1_t *fig1, fig1_result_t *result)
     result->errors    = (double)fig1->num_errors;
 }
 
-
 static void fig1_print_rank(const char *name, const fig1_result_t *r)
 {
     printf(",\"%s\":{\"p10_us\":%.3f,\"median_us\":%.3f,\"p90_us\":%.3f,"
@@ -286,7 +270,6 @@ static void fig1_print_rank(const char *name, const fig1_result_t *r)
     vmpin_print(&r->rank);
     printf("}");
 }
-
 
 static void fig1_print(const fig1_t *fig1, const fig1_result_t *results)
 {
@@ -304,7 +287,6 @@ static void fig1_print(const fig1_t *fig1, const fig1_result_t *results)
     fflush(stdout);
 }
 
-
 static int fig1_write_trace(const fig1_t *fig1)
 {
     char path[4096];
@@ -321,7 +303,6 @@ static int fig1_write_trace(const fig1_t *fig1)
     perror(path);
     return -1;
 }
-
 
 static int fig1_opts_parse(fig1_opts_t *opts, char **argv, int is_silent)
 {
@@ -356,7 +337,6 @@ static int fig1_opts_parse(fig1_opts_t *opts, char **argv, int is_silent)
                                "wrong; 2: could not run.",
                                options, argv, is_silent, NULL);
 }
-
 
 int main(int argc, char **argv)
 {

@@ -47,7 +47,6 @@ typedef struct overlap_row {
     double     whole_us;   /* the same with what unmapping the buffers took */
 } overlap_row_t;
 
-
 /* Of a communication, in which the program was elsewhere: that is not timed */
 static uint64_t overlap_away_ns;
 
@@ -170,7 +169,6 @@ static const overlap_pattern_t overlap_patterns[] = {
 
 #define OVERLAP_NUM_PATTERNS \
     (sizeof(overlap_patterns) / sizeof(overlap_patterns[0]))
-
 
 static char *overlap_map(size_t length)
 {

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 int64_t vmpin_read(int fd)
 {
     char text[4096];
@@ -26,7 +25,6 @@ int64_t vmpin_read(int fd)
     line         = strstr(text, "\nVmPin:");
     return (line == NULL) ? -1 : (strtoll(line + 7, NULL, 10) * 1024);
 }
-
 
 static void vmpin_sample_locked(vmpin_t *pin, int is_averaged)
 {
@@ -52,7 +50,6 @@ static void vmpin_sample_locked(vmpin_t *pin, int is_averaged)
     }
 }
 
-
 static void *vmpin_thread(void *arg)
 {
     vmpin_t *pin = arg;
@@ -74,7 +71,6 @@ static void *vmpin_thread(void *arg)
     return NULL;
 }
 
-
 static int vmpin_start_thread(vmpin_t *pin)
 {
     pthread_condattr_t attr;
@@ -91,7 +87,6 @@ static int vmpin_start_thread(vmpin_t *pin)
     }
     return (ret == 0) ? 0 : -1;
 }
-
 
 int vmpin_start(vmpin_t *pin, uint64_t period_ns, int is_traced)
 {
@@ -130,7 +125,6 @@ err_close:
     return -1;
 }
 
-
 void vmpin_sample(vmpin_t *pin)
 {
     pthread_mutex_lock(&pin->lock);
@@ -139,7 +133,6 @@ void vmpin_sample(vmpin_t *pin)
     vmpin_sample_locked(pin, pin->period == 0);
     pthread_mutex_unlock(&pin->lock);
 }
-
 
 void vmpin_stop(vmpin_t *pin)
 {
@@ -155,7 +148,6 @@ void vmpin_stop(vmpin_t *pin)
     close(pin->fd);
 }
 
-
 double vmpin_average(const vmpin_t *pin)
 {
     uint64_t elapsed = pin->last_time - pin->start;
@@ -163,13 +155,11 @@ double vmpin_average(const vmpin_t *pin)
     return (elapsed == 0) ? 0 : (pin->area / (double)elapsed);
 }
 
-
 vmpin_rank_t vmpin_tell(const vmpin_t *pin, double cpu_share)
 {
     return (vmpin_rank_t){getpid(), (double)pin->baseline, (double)pin->peak,
                           vmpin_average(pin), cpu_share};
 }
-
 
 void vmpin_print(const vmpin_rank_t *rank)
 {
@@ -178,7 +168,6 @@ void vmpin_print(const vmpin_rank_t *rank)
            "\"cpu_share\":%.4f", rank->pid, rank->baseline, rank->peak,
            rank->average, rank->cpu_share);
 }
-
 
 int vmpin_write_trace(const vmpin_t *pin, const char *path)
 {

@@ -41,7 +41,6 @@ typedef struct paced_figures {
 
 #define PACED_FIGURES ((int)(sizeof(paced_figures_t) / sizeof(double)))
 
-
 void paced_fatal(const paced_t *paced, const char *format, ...)
 {
     va_list args;

@@ -30,7 +30,6 @@ enum { PHASES_RING_OUT, PHASES_RING_IN, PHASES_GATHER };
 static const uint64_t phases_ring[]   = {4 * MIB, 16 * MIB};
 static const uint64_t phases_gather[] = {32 * MIB, 64 * MIB};
 
-
 /* Messages of one length, between two ranks at least */
 static int paced_setup(sim_shape_t *shape, uint64_t bytes)
 {

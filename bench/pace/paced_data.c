@@ -15,7 +15,6 @@
 #define PACED_FIRST_ADDRESS UINT64_C(0x200000000000)
 #define PACED_ALIGN         (UINT64_C(1) << 21)
 
-
 static uint64_t paced_buffer_index(uint64_t address)
 {
     return (address - sim_buffer(0)) / (sim_buffer(1) - sim_buffer(0));

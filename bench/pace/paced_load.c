@@ -26,7 +26,6 @@
 
 static double load_share;
 
-
 /* Exponential, of mean 1 */
 static double load_random(unsigned *seed)
 {

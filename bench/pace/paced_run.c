@@ -30,7 +30,6 @@
     PACED_CASES_16(0, _call) PACED_CASES_16(16, _call) \
     PACED_CASES_16(32, _call) PACED_CASES_16(48, _call)
 
-
 static int paced_isend(uint32_t site, const void *address, int bytes, int peer,
                        int tag, MPI_Request *request)
 {

@@ -20,7 +20,6 @@ const char *const paced_work_names[] = {
     [PACED_WORK_LAST]   = NULL
 };
 
-
 void paced_work_init(void)
 {
     prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);

@@ -70,7 +70,6 @@ typedef struct side {
     int           fd;
 } side_t;
 
-
 __attribute__((noreturn)) static void die(const char *what, const char *why)
 {
     fprintf(stderr, "storm_service: %s: %s\n", what, why);

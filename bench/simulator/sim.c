@@ -39,7 +39,6 @@
 #define SIM_MEMORY     (UINT64_C(4) << 30)
 #define SIM_SMALL      1024 /* ranks from which engines have tables that fit */
 
-
 /*
  * Values
  */

@@ -29,7 +29,6 @@ static const double sim_is_keys[] = {
 /* Operations a key: bucket, copy, count */
 #define SIM_IS_FLOPS 20
 
-
 static uint64_t sim_block(const sim_group_t *group, uint32_t from, uint32_t to)
 {
     double share = 1;

@@ -22,7 +22,6 @@
 /* As messages do, each use gives others access */
 #define SIM_ACCESS UCS_TRACE_ACCESS_REMOTE
 
-
 uint64_t sim_uses(const sim_shape_t *shape, const sim_network_t *network,
                   uint32_t rank)
 {

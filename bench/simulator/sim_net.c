@@ -10,7 +10,6 @@
 
 #define SIM_POOL_CHUNK 256
 
-
 /*
  * Lists: singly linked, the link is the first field
  */

@@ -33,7 +33,6 @@ static const double sim_amg_points[] = {
     0x1p20, 0x1p22, 0x1p24, 0x1p25, 0x1p27
 };
 
-
 double sim_hash(uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t x = a * UCS_HASH_FACTOR + b;

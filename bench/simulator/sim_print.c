@@ -10,12 +10,10 @@
 #define SIM_NSEC 1e9
 #define SIM_MIB  1048576.0
 
-
 const char *const sim_helper_names[] = {
     [SIM_HELPER_THREAD] = "thread",
     [SIM_HELPER_IDLE]   = "idle"
 };
-
 
 static const char *sim_row_name(const sim_row_t *row)
 {

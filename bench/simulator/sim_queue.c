@@ -9,7 +9,6 @@
 /* Children of a node: a cache line or two */
 #define SIM_QUEUE_WAYS 4
 
-
 void sim_queue_init(sim_queue_t *queue)
 {
     memset(queue, 0, sizeof(*queue));

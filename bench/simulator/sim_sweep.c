@@ -39,7 +39,6 @@ enum { ADI_FACE, ADI_FORWARD, ADI_BACKWARD };
 #define ADI_SWEEP_IN   sim_buffer(2 * ADI_SIDES)
 #define ADI_SWEEP_OUT  sim_buffer(2 * ADI_SIDES + 1)
 
-
 int sim_lu_setup(sim_shape_t *shape, unsigned class_index, double scale)
 {
     double side = sim_lu_side[class_index] * cbrt(scale), layers;

@@ -14,7 +14,6 @@
 
 #define SIM_NSEC 1e9
 
-
 /*
  * Operations
  */

@@ -61,13 +61,11 @@ typedef struct ucp_wire_sim_stats {
     uint64_t gets;
 } ucp_wire_sim_stats_t;
 
-
 /** @return A network, or NULL: no memory. The wires of its nodes are destroyed
  *          before it is. */
 ucp_wire_sim_t *ucp_wire_sim_create(const ucp_wire_sim_params_t *params);
 
 void ucp_wire_sim_destroy(ucp_wire_sim_t *sim);
-
 
 /**
  * Get the wire of a node, once for each node.
@@ -78,7 +76,6 @@ ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,
                                const ucp_wire_handlers_t *handlers,
                                ucp_wire_t **wire_p);
 
-
 /**
  * Let time pass until a node has something to do.
  *
@@ -86,29 +83,23 @@ ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,
  */
 int ucp_wire_sim_next(ucp_wire_sim_t *sim);
 
-
 /** Let the processor of a node work for some nanoseconds. */
 void ucp_wire_sim_work(ucp_wire_sim_t *sim, unsigned node, uint64_t ns);
 
-
 /** @return The time of a node in nanoseconds. */
 uint64_t ucp_wire_sim_time(ucp_wire_sim_t *sim, unsigned node);
-
 
 /** A node dies: nothing reaches it or leaves it from now on, and all others
  *  hear of it, each at some time between one latency and eight. */
 void ucp_wire_sim_kill(ucp_wire_sim_t *sim, unsigned node);
 
-
 /** The next registration of a node after @a skip others fails; once. */
 void ucp_wire_sim_fail_reg(ucp_wire_sim_t *sim, unsigned node, unsigned skip);
-
 
 /** Memory of a node is unmapped: from now on a put to it or from it is an
  *  error, even if it is still registered. */
 void ucp_wire_sim_unmap(ucp_wire_sim_t *sim, unsigned node, const void *start,
                         size_t length);
-
 
 /** @return Errors of the protocol that were found; 0: none. */
 unsigned ucp_wire_sim_errors(const ucp_wire_sim_t *sim);

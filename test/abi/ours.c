@@ -12,7 +12,6 @@
 
 #define ABI_WORD sizeof(void*)
 
-
 static void abi_print(const char *name, size_t value)
 {
     printf("%s %zu\n", name, value);

@@ -27,7 +27,6 @@ typedef ucs_status_t (*abi_reg_flags_t)(uct_md_h, void*, size_t, unsigned,
 typedef ucs_status_t abi_fill_entry_t(void*, ucs_config_global_list_entry_t*,
                                       const char*, int);
 
-
 static void abi_print(const char *name, size_t value)
 {
     printf("%s %zu\n", name, value);

@@ -24,7 +24,6 @@ static const attack_t *attack_lists[] = {
     attack_alone_list,   attack_process_list,     NULL
 };
 
-
 void attack_die(const char *format, ...)
 {
     va_list args;

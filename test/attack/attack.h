@@ -42,50 +42,39 @@ extern const attack_t attack_starved_list[];
 extern const attack_t attack_streams_list[];
 extern const attack_t attack_alone_list[]; /**< as first */
 
-
 /** Ends the program with exit code 1: something that has nothing to do with the
  *  helper has failed, or all the same what is tested. */
 __attribute__((noreturn, format(printf, 1, 2)))
 void attack_die(const char *format, ...);
 
-
 /** @return The domain that is attacked, opened once more. */
 uct_md_h attack_open(void);
 
-
 /** @return What registering the range, and giving it back, came to. */
 ucs_status_t attack_try(uct_md_h md, void *address, size_t length);
-
 
 /** Fills the range with something new, and communicates it: a registration that
  *  is not of these pages is found by the software NIC. */
 void attack_use(uct_md_h md, void *address, size_t length);
 
-
 /** The same without writing: the caller has, or the contents matter. */
 void attack_use_as_is(uct_md_h md, void *address, size_t length);
-
 
 /** So often, and with so much time between, that each policy has come to a
  *  decision on what is to be kept. */
 void attack_use_often(uct_md_h md, void *address, size_t length);
 
-
 /** A new thread uses new memory some times and has ended. */
 void attack_use_in_a_thread(uct_md_h md);
-
 
 /** Private anonymous memory. */
 void *attack_map(size_t length);
 
-
 /** The same by a raw system call. */
 void *attack_map_raw(size_t length);
 
-
 /** Time for the helper. */
 void attack_sleep(unsigned milliseconds);
-
 
 /** Monotonic clock, in seconds. */
 double attack_now(void);

@@ -24,7 +24,6 @@
 /* Advice by one of several ways. @return Zero, or -1 and errno. */
 typedef int (*guard_func_t)(void *address, size_t length, int advice);
 
-
 static int guard_by_libc(void *address, size_t length, int advice)
 {
     return madvise(address, length, advice);

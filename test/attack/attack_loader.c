@@ -33,7 +33,6 @@ static void (*inside)(uct_md_h md);
 static uct_md_h domain;
 static char *buffer;
 
-
 static int callback(struct dl_phdr_info *info, size_t size, void *arg)
 {
     inside(domain);

@@ -33,7 +33,6 @@
 static const char precious[] = "the program's own bytes";
 static int precious_fd       = -1;
 
-
 /* Unless there is one, a number that is free */
 static int find_userfaultfd(void)
 {

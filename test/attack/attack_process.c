@@ -12,7 +12,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -36,7 +35,6 @@
 extern char **environ;
 
 static _Atomic int exec_is_over;
-
 
 /*
  * Threads that communicate

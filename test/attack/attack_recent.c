@@ -37,7 +37,6 @@
 
 #define OUTCOME(_call) (((_call) == 0) ? "done" : strerror(errno))
 
-
 /* Linux 5.4, 6.1: pages are written out, and replaced by large ones, but not
  * while they are pinned */
 static void run_collapse(uct_md_h md)

@@ -45,7 +45,6 @@ typedef struct stopwatch {
 
 static int schedstat_fd = -1;
 
-
 /* @return Seconds that this thread ran, or was ready to and had no processor; 0 if
  *         the kernel does not tell. */
 static double ran_or_ready(void)

@@ -29,7 +29,6 @@ static const char precious[] = "the program's own bytes";
 
 static int clock_stands;
 
-
 /* Before the C library's, as of a library that shows programs another time */
 int clock_gettime(clockid_t clock, struct timespec *time)
 {

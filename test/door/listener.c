@@ -26,7 +26,6 @@ static _Atomic(unsigned long) listener_strange;
 static _Atomic(unsigned long) listener_idle_steps;
 static _Atomic(uint64_t) listener_threads; /* a bit for each that was heard */
 
-
 static void listener_drain(void)
 {
     ucs_operation_t operations[64];

@@ -50,7 +50,6 @@ static uint64_t remote;
 
 #define CHECK(_call) check(_call, #_call)
 
-
 static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "ucp_forms: rank %d: %s: %s\n", rank, what, why);

@@ -4,11 +4,9 @@
 #include "nodes.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 /*
  * Random 8-byte puts over more than M, a peer that dies, and memory that is

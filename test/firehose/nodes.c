@@ -3,7 +3,6 @@
  */
 #include "nodes.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define FUZZ_BUDGET (1ul << 20)

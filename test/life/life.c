@@ -6,7 +6,6 @@
 #include "../own_ledger.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -25,7 +24,6 @@ static const struct {
 };
 
 #define LIFE_NUM_PARTS (sizeof(life_parts) / sizeof(life_parts[0]))
-
 
 static int run_part(const char *name, life_options_t *options)
 {

@@ -47,54 +47,42 @@ void life_uses(const life_options_t *options);
 /** Code that life starts as a program of its own: `life --inside WHAT`. */
 int life_inside(const char *what);
 
-
 /** Print what went wrong and end the process with exit code 1. */
 void life_fail(const char *format, ...)
         __attribute__((noreturn, format(printf, 1, 2)));
 
-
 /** Run a part under the watch. @return Exit code of the program. */
 int life_watch(life_part_func_t part, const life_options_t *options);
-
 
 /** Tell the watch that a step begins. Async-signal-safe. @a what is a string
  *  literal. */
 void life_step(const char *what);
 
-
 /** Wait for a child and fail unless it ended with exit code 0. */
 void life_wait_child(pid_t pid, const char *what);
-
 
 /** Open UCX's cma domain, with what is preloaded on it. */
 uct_md_h life_domain_open_bare(void);
 
-
 /** Open UCX's cma domain, make it pin, and put the helper on it. */
 uct_md_h life_domain_open(void);
-
 
 /** Likewise, and compare at the end of each use what the registration shows
  *  with the memory; a difference aborts. */
 uct_md_h life_domain_open_verified(void);
 
-
 /** Close the last domain; fails if anything stays registered. */
 void life_domain_close(uct_md_h md);
 
-
 /** Register, fail if it is refused. */
 uct_mem_h life_reg(uct_md_h md, void *address, size_t length);
-
 
 /** As @ref life_reg for code that may be refused: NULL then. */
 uct_mem_h life_try_reg(uct_md_h md, void *address, size_t length);
 void life_dereg(uct_md_h md, uct_mem_h memh);
 
-
 /** Register and give back at once. */
 void life_use(uct_md_h md, void *address, size_t length);
-
 
 /**
  * Use a buffer until the helper runs and expects its next use.
@@ -104,36 +92,28 @@ void life_use(uct_md_h md, void *address, size_t length);
  */
 void *life_make_live(uct_md_h md);
 
-
 /** Wait until the domain pins nothing of what is unmapped by now. */
 void life_drain(uct_md_h md);
-
 
 /** Map private anonymous memory and touch it. */
 void *life_map(size_t length);
 
-
 /** @return Thread id of the helper, or 0; fails if there are two. */
 pid_t life_proc_helper(void);
-
 
 /** Wait for the helper, which takes its name only once it runs; for ever, if
  *  the watch allows, when there is none. @return Its thread id. */
 pid_t life_proc_await_helper(void);
 
-
 /** @return Nonzero if the process's first thread has left, and others go on. */
 int life_proc_is_left(void);
-
 
 /** @return Nonzero if the thread has every signal blocked that can be. */
 int life_proc_blocks_all(pid_t thread);
 
-
 /** Steps @a first to @a last - 1 of a part. */
 typedef void (*life_run_func_t)(void *arg, unsigned long first,
                                 unsigned long last);
-
 
 /**
  * Run @a count steps, print what the process holds, and fail if the second half

@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 /*
  * Threads that are cancelled while they register. Cancellation is deferred, so
@@ -28,7 +27,6 @@ static struct {
     void                  *buffers[LIFE_CANCEL_BUFFERS];
     _Atomic unsigned long uses;
 } life_victims;
-
 
 static void life_cancel_unmap(void *address)
 {

@@ -38,7 +38,6 @@ typedef struct life_change {
     int        (*make)(uct_md_h md); /* 0, or -1 with errno */
 } life_change_t;
 
-
 static int life_changes_undumpable(uct_md_h md)
 {
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

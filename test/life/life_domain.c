@@ -19,7 +19,6 @@
 /* Milliseconds, and some */
 #define LIFE_DRAIN_TRIES 5000
 
-
 static uct_component_h life_domain_cma(void)
 {
     uct_component_h *list, found = NULL;

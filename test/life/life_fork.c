@@ -29,7 +29,6 @@ typedef struct life_parent {
 
 typedef pid_t (*life_fork_func_t)(life_parent_t *parent, unsigned long step);
 
-
 /* Keeps the helper, the cache's lock and the allocator busy, so that processes
  * are made at any point of their work */
 static void *life_fork_busy(void *arg)

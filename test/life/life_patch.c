@@ -26,7 +26,6 @@
 static _Atomic(unsigned) life_patch_running;
 static _Atomic(int)      life_patch_stop;
 
-
 static void life_patch_touch(volatile char *memory, size_t length, char value)
 {
     memory[0]          = value;

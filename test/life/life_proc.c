@@ -26,7 +26,6 @@
 
 #define LIFE_SIGNAL_BIT(signal) (UINT64_C(1) << ((signal) - 1))
 
-
 static FILE *life_proc_open(const char *path)
 {
     FILE *file = fopen(path, "r");

@@ -38,7 +38,6 @@ static struct {
     _Atomic int       stop;
 } life_storm;
 
-
 /* Both ways to have other memory at an address: at once, and one after the
  * other. Only this handler maps there, and it runs in one thread. */
 static void life_signal_replace(unsigned slot)

@@ -25,7 +25,6 @@
  * LIFE_TOLERANCE */
 #define LIFE_WARM_UP      50000
 
-
 /* One buffer's life; each kind ends in exactly one event of the memory that
  * was registered */
 static void life_unmaps_cycle(uct_md_h md, unsigned long i)

@@ -28,7 +28,6 @@ typedef struct life_uses {
     void     *buffers[LIFE_USES_BUFFERS];
 } life_uses_t;
 
-
 /* Every eighth use is of another buffer than the round has it */
 static unsigned life_uses_next(unsigned long i)
 {

@@ -24,7 +24,6 @@ static struct life_progress {
     _Atomic(const char*)      what;
 } *life_progress;
 
-
 void life_fail(const char *format, ...)
 {
     va_list args;

@@ -88,7 +88,6 @@ static struct {
     .corrupt  = UINT64_MAX
 };
 
-
 /* --- randomness and content ----------------------------------------------- */
 
 static uint64_t content_key(const worker_t *worker, uint64_t message,

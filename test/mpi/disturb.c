@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,7 +36,6 @@ static struct {
 };
 
 static unsigned num_messages;
-
 
 /* No two messages of a rank share content */
 static void exchange(const char *way, unsigned char *send, unsigned char *recv,

@@ -33,10 +33,8 @@ typedef struct disturb_way {
 /** Ends with a NULL. */
 extern const disturb_way_t disturb_ways[];
 
-
 /** Private anonymous memory at @a address, NULL: anywhere. */
 void *disturb_map(const disturb_t *d, void *address, size_t size, int flags);
-
 
 /** The counterpart. */
 void disturb_unmap(const disturb_t *d, void *address, size_t size);

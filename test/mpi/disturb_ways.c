@@ -17,7 +17,6 @@
 /* Rounds between two that start a program, or bury children */
 #define SELDOM     10
 
-
 static void *map_what(const disturb_t *d, void *address, size_t size, int flags,
                       int fd)
 {

@@ -51,7 +51,6 @@ typedef struct {
 
 static const char *side_name = "sender";
 
-
 __attribute__((noreturn, format(printf, 1, 2)))
 static void fail(const char *fmt, ...)
 {

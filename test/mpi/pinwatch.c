@@ -73,7 +73,6 @@ static int64_t base;
 static int64_t peak_pinned; /* largest VmPin of all samples */
 static gap_t   gaps[MAX_ITERATIONS][NUM_BUFFERS];
 
-
 static double now_ms(void)
 {
     struct timespec ts;

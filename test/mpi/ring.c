@@ -6,14 +6,12 @@
 #include <mpi.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 int rank, num_ranks;
 
 static const char *ring_program;
-
 
 void fail(const char *format, ...)
 {

@@ -94,7 +94,6 @@ static uint64_t round_id;
 static uint64_t num_messages, num_bytes;
 static reuse_t  reuse[KIND_LAST];
 
-
 /* --- content ------------------------------------------------------------- */
 
 static uint64_t content_key(uint64_t round, int sender)

@@ -17,7 +17,6 @@
 
 #define ORACLE_MAX_THREADS 64
 
-
 static void oracle_parse(char **argv, oracle_options_t *options)
 {
     const char *policy           = NULL;

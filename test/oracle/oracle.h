@@ -106,7 +106,6 @@ typedef struct oracle_worker {
 /** Bytes of a page, set once before anything else is called. */
 extern size_t oracle_page;
 
-
 /* --- oracle_epoch.c --- */
 
 /** Domain after domain, as long as the options say, with the figures printed.

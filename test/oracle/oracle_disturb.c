@@ -37,7 +37,6 @@ typedef struct oracle_disturbance {
     int              advice; /* of a part of it, if there is no function */
 } oracle_disturbance_t;
 
-
 /*
  * What UCX's hooks see
  */

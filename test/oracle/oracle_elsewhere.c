@@ -26,7 +26,6 @@
 /* Descriptors among which ours is looked for */
 #define ORACLE_MAX_FD 1024
 
-
 /*
  * Other processes
  */

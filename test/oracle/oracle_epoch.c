@@ -31,7 +31,6 @@ typedef struct oracle_totals {
     uint64_t on_time, uses, wasted, invalidated, covers;
 } oracle_totals_t;
 
-
 static void oracle_print_file(const char *task, const char *name)
 {
     char path[PATH_MAX], line[512];

@@ -3,7 +3,6 @@
  */
 #include "oracle.h"
 
-
 /* @a memh has lost its pages; the comparison has to tell */
 static void oracle_expect(oracle_worker_t *worker, oracle_slot_t *slot,
                           uct_mem_h memh)

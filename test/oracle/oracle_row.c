@@ -24,7 +24,6 @@ typedef struct oracle_row {
     uct_mem_h memhs[ORACLE_ROW_PIECES];   /* NULL: not registered */
 } oracle_row_t;
 
-
 static char *oracle_row_piece(const oracle_row_t *row, unsigned i)
 {
     return row->start + i * row->length;

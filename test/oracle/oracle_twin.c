@@ -78,7 +78,6 @@ static const struct {
     [ORACLE_TWIN_TOUCH]    = {"use", ORACLE_TWIN_USABLE, -1}
 };
 
-
 static char *oracle_twin_at(const oracle_twin_t *twin, char *area)
 {
     return area + twin->first * oracle_page;

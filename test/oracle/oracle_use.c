@@ -22,7 +22,6 @@
 
 static _Atomic unsigned oracle_printed;
 
-
 void oracle_fill(oracle_worker_t *worker, char *address, size_t length)
 {
     char *end = address + length;

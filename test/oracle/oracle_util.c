@@ -12,7 +12,6 @@
 
 size_t oracle_page;
 
-
 void oracle_die(const char *what)
 {
     fprintf(stderr, "oracle: %s%s%s\n", what, (errno != 0) ? ": " : "",

@@ -18,7 +18,6 @@
 
 #define ORACLE_PAUSE_NS  300000
 
-
 static void oracle_pause(oracle_worker_t *worker)
 {
     struct timespec pause = {0, oracle_below(worker, ORACLE_PAUSE_NS)};

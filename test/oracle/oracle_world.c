@@ -16,7 +16,6 @@
 /* Of the policies with a ceiling: less than the slots of two workers */
 #define ORACLE_LRU_CEILING (512ul << 10)
 
-
 /* The domain at the bottom registers nothing: pin_md does */
 
 static void oracle_md_close(uct_md_h md)

@@ -29,7 +29,6 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define NUM_MESSAGES  6
@@ -44,7 +43,6 @@ static ucx_pipeline_h pipeline;
 static int link_fd;
 static size_t fragment; /* 0: derived */
 static const char *when = "";
-
 
 __attribute__((noreturn, format(printf, 1, 2)))
 static void fail(const char *format, ...)

@@ -3,7 +3,6 @@
  */
 #include "schedules_world.h"
 
-#include <limits.h>
 #include <string.h>
 
 /* Handles look like pointers, and come back as soon as they are free */

@@ -429,7 +429,6 @@ TEST(test_wait, stress_waiters_are_woken)
     EXPECT_EQ(last, word);
 }
 
-
 /*
  * A thread that steps only where a core is idle
  */

@@ -185,7 +185,6 @@ protected:
         return reinterpret_cast<md_t*>(md)->self;
     }
 
-
     template <typename T> T read(const T &value)
     {
         std::lock_guard<std::mutex> guard(m_lock);

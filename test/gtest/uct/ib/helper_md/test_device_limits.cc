@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

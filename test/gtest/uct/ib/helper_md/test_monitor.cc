@@ -13,7 +13,6 @@
 #include <vector>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <liburing.h>
 #include <poll.h>
 #include <sys/wait.h>

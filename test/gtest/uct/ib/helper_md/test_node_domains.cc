@@ -10,10 +10,7 @@
 
 #include <atomic>
 
-#include <limits.h>
-#include <linux/futex.h>
 #include <sys/shm.h>
-#include <sys/syscall.h>
 
 /*
  * The whole helper, over a domain that registers nothing

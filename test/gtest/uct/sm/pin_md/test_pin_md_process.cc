@@ -5,7 +5,6 @@
 
 #include <uct/ib/helper_md/quiet_fork.h>
 
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <cerrno>
