@@ -117,17 +117,15 @@ void uct_pin_ring_cleanup(uct_pin_ring_t *ring);
 void uct_pin_ring_abandon(uct_pin_ring_t *ring);
 
 /**
- * Pin @a length bytes, whole pages, at most 1 GiB.
+ * Pin @a length bytes, whole pages, at most 1 GiB. Or empty the slot: unpin its
+ * pages, with NULL and 0.
  *
- * @param [in] slot  That the caller took and that is empty.
+ * @param [in] slot  That the caller took, and that is empty before.
  *
  * @return 0 or a negative errno.
  */
 int uct_pin_ring_pin(uct_pin_ring_t *ring, uint16_t slot, void *address,
                      size_t length);
-
-/** Empty a slot: unpin its pages. @return 0 or a negative errno. */
-int uct_pin_ring_unpin(uct_pin_ring_t *ring, uint16_t slot);
 
 /* --- pin_table.c: pinned regions of one domain, spread over several io_urings.
  *
@@ -144,9 +142,6 @@ int uct_pin_ring_unpin(uct_pin_ring_t *ring, uint16_t slot);
 
 /** Bytes of one slot at most; larger regions are of the large class. */
 #define UCT_PIN_SLOT_MAX  (16ul << 20)
-
-/** Slots that io_uring allows in a table. */
-#define UCT_PIN_RING_MAX_SLOTS 16384
 
 /** Size classes. */
 enum {

@@ -139,8 +139,8 @@ void uct_pin_ring_abandon(uct_pin_ring_t *ring)
     ucs_own_fd_close(&ring->own);
 }
 
-static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
-                               void *address, size_t length)
+int uct_pin_ring_pin(uct_pin_ring_t *ring, uint16_t slot, void *address,
+                     size_t length)
 {
     struct iovec iov                  = {address, length};
     uint64_t no_tag                   = 0;
@@ -166,16 +166,4 @@ static int uct_pin_ring_update(uct_pin_ring_t *ring, uint16_t slot,
     }
     /* The kernel returns the number of slots that it has updated */
     return (ret == 1) ? 0 : (ret < 0) ? ret : -EIO;
-}
-
-int uct_pin_ring_pin(uct_pin_ring_t *ring, uint16_t slot, void *address,
-                     size_t length)
-{
-    return uct_pin_ring_update(ring, slot, address, length);
-}
-
-int uct_pin_ring_unpin(uct_pin_ring_t *ring, uint16_t slot)
-{
-    /* An entry without address and length empties the slot */
-    return uct_pin_ring_update(ring, slot, NULL, 0);
 }

@@ -100,7 +100,7 @@ static void uct_pin_region_empty_slots(uct_pin_region_t *region, unsigned count)
     int ret;
 
     while (count > 0) {
-        ret = uct_pin_ring_unpin(region->ring, region->slots[--count]);
+        ret = uct_pin_ring_pin(region->ring, region->slots[--count], NULL, 0);
         if ((ret < 0) && (ret != -EBADF)) {
             ucs_helper_log_plain(UCS_LOG_LEVEL_ERROR,
                                  "pin_md: unpinning %p length %zu: %s",
@@ -138,7 +138,7 @@ int uct_pin_table_pin(uct_pin_table_t *table, void *address, size_t length,
     uct_pin_region_t *region;
     int ret;
 
-    if (num_slots > UCT_PIN_RING_MAX_SLOTS) {
+    if (num_slots > UCT_PIN_MD_MAX_REGIONS) {
         return -ENOSPC;
     }
 
@@ -286,7 +286,7 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
     for (i = 0; i < UCT_PIN_NUM_RINGS; ++i) {
         /* Regions below the large class take one slot each */
         num_slots = ((i / UCT_PIN_RINGS_PER_CLASS) == UCT_PIN_CLASS_LARGE) ?
-                    UCT_PIN_RING_MAX_SLOTS : max_regions;
+                    UCT_PIN_MD_MAX_REGIONS : max_regions;
         status    = uct_pin_ring_init(uct_pin_table_ring(table, i), num_slots,
                                       has_views);
         if (status != UCS_OK) {
