@@ -95,7 +95,9 @@ uint64_t ucs_node_sum(ucs_node_h node)
     return sum;
 }
 
-/* relaxed: both words are overwritten now and then, and neither is trusted */
+/* relaxed: both words are overwritten now and then, and neither is trusted. A time that
+ * is to come is that of another time namespace: what was learned then counts from now on,
+ * or it would stand until that time has come. */
 uint64_t ucs_node_limit(ucs_node_h node)
 {
     uint64_t learned = ucs_load_relaxed(&node->ledger->learned);
@@ -104,9 +106,13 @@ uint64_t ucs_node_limit(ucs_node_h node)
     if (ucs_likely(learned == 0)) {
         return node->budget;
     }
-    since   = ucs_load_relaxed(&node->ledger->learned_at);
-    now     = node->now();
-    seconds = (now > since) ? (now - since) / UCS_NODE_SECOND_NS : 0;
+    since = ucs_load_relaxed(&node->ledger->learned_at);
+    now   = node->now();
+    if (since > now) {
+        ucs_store_relaxed(&node->ledger->learned_at, now);
+        since = now;
+    }
+    seconds = (now - since) / UCS_NODE_SECOND_NS;
     learned = ucs_min(learned, UCS_LEDGER_RISE);
     seconds = ucs_min(seconds, UCS_LEDGER_SLOTS * UCS_NODE_LEARNED_PART);
     learned = learned + seconds * ucs_max(learned / UCS_NODE_LEARNED_PART, 1);

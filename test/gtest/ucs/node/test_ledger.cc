@@ -258,6 +258,61 @@ TEST_F(test_ledger, another_namespace_is_refused)
     ucs_ledger_close(ledger);
 }
 
+/* Whose clock tells other times. Only a child is in the new time namespace. */
+static void enter_another_time()
+{
+    const char offset[] = "monotonic 864000 0\nboottime 864000 0\n";
+
+    if (unshare(CLONE_NEWTIME) != 0) {
+        _exit(77);
+    }
+    int fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+    if ((fd < 0) || (write(fd, offset, sizeof(offset) - 1) < 0)) {
+        _exit(77);
+    }
+    close(fd);
+    pid_t pid = fork();
+    if (pid != 0) {
+        _exit(wait_for_child(pid));
+    }
+}
+
+TEST_F(test_ledger, a_process_in_another_time_namespace_counts)
+{
+    ucs_ledger_t *ledger = map();
+    int pipe_fds[2];
+    uint64_t owner;
+
+    ASSERT_EQ(0, ucs_ledger_enter(ledger, &owner));
+    ASSERT_EQ(0, pipe(pipe_fds));
+    pid_t pid = fork();
+    if (pid == 0) {
+        enter_another_time();
+        ucs_ledger_t *other = map();
+        if ((other == nullptr) || !is_alive(other, 0) ||
+            (ucs_ledger_enter(other, &owner) != 1) ||
+            (ucs_ledger_reap(other) != 0)) {
+            _exit(1);
+        }
+        (void)!write(pipe_fds[1], &owner, sizeof(owner));
+        sleep(60);
+        _exit(1);
+    }
+    close(pipe_fds[1]);
+    if (read(pipe_fds[0], &owner, sizeof(owner)) == sizeof(owner)) {
+        EXPECT_TRUE(is_alive(ledger, 1));
+        EXPECT_EQ(0u, ucs_ledger_reap(ledger));
+        EXPECT_EQ(0, kill(ucs_ledger_pid(owner), SIGKILL));
+    }
+    int code = wait_for_child(pid);
+    close(pipe_fds[0]);
+    ucs_ledger_close(ledger);
+    if (code == 77) {
+        GTEST_SKIP() << "no time namespace of its own";
+    }
+    EXPECT_EQ(-SIGKILL & 0xff, code & 0xff);
+}
+
 TEST_F(test_ledger, what_others_may_write_is_refused)
 {
     create(sizeof(ucs_ledger_t), 0660);

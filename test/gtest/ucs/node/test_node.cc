@@ -159,6 +159,21 @@ TEST_F(test_node, what_was_learned_is_not_believed_beyond_reason)
     ucs_ledger_close(words);
 }
 
+/* A rank in another time namespace has written a time that comes in ten days */
+TEST_F(test_node, what_another_clock_has_learned_does_not_stand)
+{
+    auto one            = rank(1000);
+    ucs_ledger_t *words = ledger();
+
+    ucs_store_relaxed(&words->learned, 10);
+    ucs_store_relaxed(&words->learned_at, now() + (10 * 86400 * 1000 * MS));
+    EXPECT_EQ(10u, one->figures().budget);
+    later() += 5000 * MS;
+    EXPECT_GE(one->figures().budget, 15u); /* one more a second */
+    EXPECT_LE(one->figures().budget, 20u);
+    ucs_ledger_close(words);
+}
+
 /* The helpers sleep on the bells of the node's ledger, not of the device's */
 TEST_F(test_node, who_is_asked_is_woken_where_it_sleeps)
 {
