@@ -131,6 +131,7 @@ gtest_tests = \
 	uct/sm/pin_md/test_pin_md_threads.cc \
 	uct/sm/pin_md/test_pin_md_verify.cc \
 	ucp/wire/test_wire_sim.cc \
+	ucp/wire/test_wire_thread.cc \
 	ucp/wire/test_wire_ucp.cc \
 	ucp/pipeline/pipeline_fixture.h \
 	ucp/pipeline/pipeline_world.h \

@@ -77,9 +77,4 @@
  *  peer's miss waits twice as long. */
 #define UCP_FIREHOSE_IDLE_US 50
 
-/** Seconds that a fork waits at most for a progress thread, which may be in a
- *  completion function that waits for the thread that forks. Half: that fork
- *  takes half as long. Double: twice. */
-#define UCP_FIREHOSE_FORK_WAIT_S 1
-
 #endif

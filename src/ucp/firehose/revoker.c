@@ -3,6 +3,7 @@
  */
 #include "firehose_int.h"
 
+#include <ucp/wire/wire_thread.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/futex.h>
 
@@ -113,8 +114,8 @@ ucs_status_t ucp_firehose_revoker_start(ucx_firehose_h firehose)
 {
     ucp_firehose_revoker_t *revoker = &firehose->revoker;
 
-    if (pthread_create(&revoker->thread, NULL, ucp_firehose_revoker_main,
-                       firehose) != 0) {
+    if (ucp_wire_thread_start(&revoker->thread, 0, ucp_firehose_revoker_main,
+                              firehose) != 0) {
         return UCS_ERR_NO_MEMORY;
     }
     revoker->runs = 1;

@@ -1,0 +1,102 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucp/wire/tuning_table.h>
+#include <ucp/wire/wire_thread.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+/* Read: a thread of ours is in UCX. Written: a fork is under way.
+ * Anything may be held when it is taken for writing, hence the limit there. */
+static pthread_rwlock_t ucp_wire_threads =
+        PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+static pthread_once_t ucp_wire_fork_once = PTHREAD_ONCE_INIT;
+static __thread int ucp_wire_is_inside;
+static __thread int ucp_wire_holds_fork;
+
+static void ucp_wire_fork_prepare(void)
+{
+    struct timespec until;
+
+    if (ucp_wire_is_inside) {
+        return; /* the program forks in a completion function */
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec       += UCP_WIRE_FORK_WAIT_SECONDS;
+    ucp_wire_holds_fork =
+            pthread_rwlock_timedwrlock(&ucp_wire_threads, &until) == 0;
+}
+
+static void ucp_wire_fork_parent(void)
+{
+    if (ucp_wire_holds_fork) {
+        ucp_wire_holds_fork = 0;
+        pthread_rwlock_unlock(&ucp_wire_threads);
+    }
+}
+
+/* The lock knows its writer by a number that the child does not have */
+static void ucp_wire_fork_child(void)
+{
+    static const pthread_rwlock_t unlocked =
+            PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+
+    ucp_wire_holds_fork = 0;
+    ucp_wire_threads    = unlocked;
+}
+
+static void ucp_wire_fork_init(void)
+{
+    (void)pthread_atfork(ucp_wire_fork_prepare, ucp_wire_fork_parent,
+                         ucp_wire_fork_child);
+}
+
+int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
+                          void *(*main_func)(void *arg), void *arg)
+{
+    sigset_t all, old;
+    pthread_attr_t attr;
+    int ret;
+
+    pthread_once(&ucp_wire_fork_once, ucp_wire_fork_init);
+    ret = pthread_attr_init(&attr);
+    if (ret != 0) {
+        return ret;
+    }
+    if (stack_size > 0) {
+        (void)pthread_attr_setstacksize(&attr, stack_size);
+    }
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    ret = pthread_create(thread, &attr, main_func, arg);
+    if ((ret == EINVAL) && (stack_size > 0)) {
+        ret = pthread_create(thread, NULL, main_func, arg);
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
+    return ret;
+}
+
+void ucp_wire_thread_enter(int calls_out)
+{
+    pthread_rwlock_rdlock(&ucp_wire_threads);
+    if (calls_out) {
+        ucp_wire_is_inside = 1;
+    }
+}
+
+void ucp_wire_thread_leave(int calls_out)
+{
+    if (calls_out) {
+        ucp_wire_is_inside = 0;
+    }
+    pthread_rwlock_unlock(&ucp_wire_threads);
+}
+
+void ucp_wire_thread_await(void)
+{
+    ucp_wire_fork_prepare();
+    ucp_wire_fork_parent();
+}

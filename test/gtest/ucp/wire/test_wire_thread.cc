@@ -1,0 +1,108 @@
+/*
+ * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
+ */
+#include <ucp/wire/wire_thread.h>
+#include <uct/ib/helper_md/quiet_fork.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <unistd.h>
+
+/* Of the thread: it comes in, and leaves some time later, or when the other says so */
+struct visit {
+    std::atomic<bool> is_inside{false}, may_leave{false}, has_left{false};
+    unsigned          microseconds;
+
+    static void *run(void *arg)
+    {
+        visit *self = static_cast<visit*>(arg);
+
+        ucp_wire_thread_enter(0);
+        self->is_inside = true;
+        usleep(self->microseconds);
+        for (unsigned left = 5000; !self->may_leave && (left > 0); --left) {
+            usleep(1000);
+        }
+        self->has_left = true;
+        ucp_wire_thread_leave(0);
+        return nullptr;
+    }
+
+    void start(unsigned us)
+    {
+        microseconds = us;
+        ASSERT_EQ(0, ucp_wire_thread_start(&m_id, 128 << 10, run, this));
+        while (!is_inside) {
+            usleep(1000);
+        }
+    }
+
+    void join()
+    {
+        EXPECT_EQ(0, pthread_join(m_id, nullptr));
+    }
+
+private:
+    pthread_t m_id;
+};
+
+static void *signals_main(void *arg)
+{
+    EXPECT_EQ(0, pthread_sigmask(SIG_SETMASK, nullptr, (sigset_t*)arg));
+    return nullptr;
+}
+
+TEST(test_wire_thread, no_handler_of_the_program_runs_there)
+{
+    sigset_t there, before, after;
+    pthread_t id;
+
+    sigemptyset(&there);
+    pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    ASSERT_EQ(0, ucp_wire_thread_start(&id, 0, signals_main, &there));
+    pthread_join(id, nullptr);
+    pthread_sigmask(SIG_SETMASK, nullptr, &after);
+    for (int number : {SIGALRM, SIGUSR1, SIGCHLD, SIGRTMIN + 3}) {
+        EXPECT_EQ(1, sigismember(&there, number)) << number;
+        EXPECT_EQ(sigismember(&before, number), sigismember(&after, number));
+    }
+}
+
+TEST(test_wire_thread, a_fork_waits_until_it_is_outside)
+{
+    visit one;
+
+    one.may_leave = true;
+    one.start(100000);
+    pid_t pid = fork();
+    if (pid == 0) {
+        /* It can be entered in the child */
+        alarm(20);
+        ucp_wire_thread_enter(0);
+        ucp_wire_thread_leave(0);
+        _exit(one.has_left ? 0 : 1);
+    }
+    EXPECT_EQ(0, wait_for_child(pid));
+    one.join();
+    one.is_inside = one.has_left = false;
+    one.start(100000);
+    ucp_wire_thread_await();
+    EXPECT_TRUE(one.has_left);
+    one.join();
+}
+
+TEST(test_wire_thread, a_fork_does_not_wait_for_ever)
+{
+    visit one;
+
+    one.start(0); /* it waits for the thread that forks */
+    pid_t pid = fork();
+    if (pid == 0) {
+        _exit(one.has_left ? 1 : 0);
+    }
+    EXPECT_EQ(0, wait_for_child(pid));
+    one.may_leave = true;
+    one.join();
+}
