@@ -13,6 +13,7 @@
 #include <ucs/sys/sync/lock.h>
 
 #include <pthread.h>
+#include <semaphore.h>
 
 #define UCP_PIPELINE_MAGIC 0x50495045u
 
@@ -203,12 +204,21 @@ typedef struct ucp_pipeline_slot {
     uint32_t               next_free; /**< index + 1 */
 } ucp_pipeline_slot_t;
 
+/** The thread that deregisters what was unmapped. */
+typedef struct ucp_pipeline_sweeper {
+    int         runs;
+    pthread_t   thread;
+    sem_t       bell;  /**< an event rings, and cannot wait */
+    _Atomic int stops;
+} ucp_pipeline_sweeper_t;
+
 struct ucx_pipeline {
     pthread_mutex_t        lock;    /**< all but the cache's entries */
     ucp_wire_t             *wire;
     ucx_pipeline_options_t options;
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
+    ucp_pipeline_sweeper_t sweeper;
     ucp_pipeline_tune_t    tune;
     unsigned               num_waits;  /**< pieces that are registered at both
                                         *   ends and wait to be written */
@@ -243,6 +253,13 @@ void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache);
 void ucp_pipeline_cache_close(ucx_pipeline_h self);
 size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start);
 void ucp_pipeline_cache_look(ucx_pipeline_h self);
+void ucp_pipeline_cache_sweep(ucx_pipeline_h self);
+
+/* pipeline_sweeper.c: without the lock; _ring any thread, any time after _init */
+void ucp_pipeline_sweeper_init(ucx_pipeline_h self);
+void ucp_pipeline_sweeper_start(ucx_pipeline_h self);
+void ucp_pipeline_sweeper_stop(ucx_pipeline_h self);
+void ucp_pipeline_sweeper_ring(ucx_pipeline_h self);
 
 /* pipeline_new.c: with the pipeline's lock held; _unmapped with the cache's */
 int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,

@@ -95,8 +95,12 @@ ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
     }
     params.self      = self;
     params.num_peers = num_peers;
-    return ucp_pipeline_create(ucx_pipeline_make_wire, &params, &checked,
-                               pipeline_p);
+    status           = ucp_pipeline_create(ucx_pipeline_make_wire, &params,
+                                           &checked, pipeline_p);
+    if ((status == UCS_OK) && (*pipeline_p)->hooked) {
+        ucp_pipeline_sweeper_start(*pipeline_p);
+    }
+    return status;
 }
 
 void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,

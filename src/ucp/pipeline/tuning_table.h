@@ -15,6 +15,11 @@
  *  kept, copied, for messages that nobody waits for yet. */
 #define UCP_PIPELINE_EAGER (16 * 1024)
 
+/** Bytes of the stack of the thread that deregisters what was unmapped. Half: less than
+ *  UCX may need. Double: as much more address space, and locked memory after
+ *  mlockall(MCL_FUTURE). */
+#define UCP_PIPELINE_SWEEPER_STACK (256 * 1024)
+
 /** Bytes of a longer message that go with its header. Half: nothing changes.
  *  Double: the answer, for which the link waits, is later by two copies. */
 #define UCP_PIPELINE_FIRST 1024
