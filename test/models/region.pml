@@ -777,9 +777,11 @@ inline ucs_regcache_step_due(_r, _h, _ok)
 {
     d_step {
         index_lock == 0 ->
-        /* ucs_regcache_step_find() */
+        /* ucs_regcache_serve_begin() */
         _ok = (region[_r].item == gen(region[_r].word) + 1) &&
-              region[_r].indexed &&
+#ifndef MUTANT_PLAN_IGNORES_DOOM
+              !(region[_r].word & DOOMED) &&
+#endif
               (state(region[_r].word) == UCS_REGCACHE_STATE_DORMANT);
         if
         :: _ok ->

@@ -78,7 +78,9 @@ ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
     return status;
 }
 
-/* Under the lock. A region that another one covers, which is registered, is left alone.
+/* Under the lock. A region that another one covers, which is registered, is left alone,
+ * and so is one that was struck: it waits to be freed, and what is found in its place is
+ * of a later mapping.
  * @return The state that the item's region was in; FREE: there is nothing to do. */
 static ucs_regcache_state_t
 ucs_regcache_serve_begin(ucs_regcache_h cache,
@@ -86,21 +88,21 @@ ucs_regcache_serve_begin(ucs_regcache_h cache,
 {
     ucs_regcache_region_t *region = item->region;
     ucs_regcache_region_t *found;
+    uint64_t word = ucs_load_relaxed(&region->word);
     ucs_regcache_state_t state;
-    uint64_t word;
 
     found = ucs_regcache_index_find(&cache->index,
                                     ucs_load_relaxed(&region->start),
                                     ucs_load_relaxed(&region->end),
                                     ucs_load_relaxed(&region->access));
     if ((found == NULL) || !ucs_regcache_rq_item_is_current(item) ||
+        (word & UCS_REGCACHE_WORD_DOOMED) ||
         ((found != region) &&
          (ucs_regcache_word_state(ucs_load_relaxed(&found->word)) !=
           UCS_REGCACHE_STATE_DORMANT))) {
         return UCS_REGCACHE_STATE_FREE;
     }
 
-    word  = ucs_load_relaxed(&region->word);
     state = ucs_regcache_word_state(word);
     if (state == UCS_REGCACHE_STATE_DORMANT) {
         ucs_store_relaxed(&region->speculative, 1);

@@ -98,7 +98,7 @@ public:
 
     void close()
     {
-        EXPECT_EQ(nullptr, invalid());
+        EXPECT_STREQ(nullptr, invalid());
         ucs_regcache_destroy(cache);
         cache = nullptr;
         EXPECT_TRUE(live.empty()) << live.size() << " registrations leaked";
@@ -174,7 +174,7 @@ public:
     void step()
     {
         next = ucs_regcache_step(cache, now);
-        EXPECT_EQ(nullptr, invalid());
+        EXPECT_STREQ(nullptr, invalid());
         late = on_sleep ? on_sleep() : 0;
         ++steps;
     }

@@ -68,6 +68,52 @@ TEST_F(test_regcache, plan_of_an_earlier_life_registers_nothing)
     w->on_reg = nullptr;
 }
 
+/* One buffer that two call sites use in turn. It is unmapped and used again while
+ * the helper takes a step: what it had planned to register for the first site is of
+ * the region that was unmapped, which waits to be freed. */
+TEST_F(test_regcache, plan_of_an_unmapped_region_registers_nothing)
+{
+    const uintptr_t first = 1, second = 2, other = 3;
+    bool is_begun = false;
+    bool is_due   = false;
+
+    start(UCS_REGCACHE_POLICY_PAPER);
+    for (unsigned i = 0; i < 8; ++i) {
+        w->use(buffer(0), MB, MS, first);
+        w->advance(39 * MS);
+        for (unsigned k = 0; k < 64; ++k) { /* as many as it learns from at a time */
+            w->touch(buffer(1), MB, other);
+        }
+        if (i < 7) {
+            w->advance(20 * MS);
+            w->use(buffer(0), MB, MS, second);
+            w->advance(39 * MS);
+        }
+    }
+    ASSERT_FALSE(w->is_registered(buffer(0), MB));
+
+    w->on_now = [&]() {
+        if (!is_begun && ucs_regcache_try_lock(w->cache)) {
+            ucs_regcache_unlock(w->cache);
+            is_begun = true;
+            ucs_regcache_unmapped(w->cache, buffer(0), MB);
+            w->touch(buffer(0), MB, second);
+        }
+    };
+    w->on_dereg = [&]() {
+        if (is_begun && !is_due && !w->is_registered(buffer(1), MB)) {
+            is_due  = true;
+            w->now += 61 * MS;
+        }
+    };
+    unsigned before = w->regs;
+    w->step();
+    ASSERT_TRUE(is_due);
+    EXPECT_EQ(before + 1, w->regs);
+    w->on_now   = nullptr;
+    w->on_dereg = nullptr;
+}
+
 /*
  * Invalidation
  */
