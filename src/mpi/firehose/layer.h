@@ -44,6 +44,7 @@ typedef struct firehose_mpi_window firehose_mpi_window_t;
 typedef struct firehose_mpi_transfer {
     struct firehose_mpi_transfer *next;
     firehose_mpi_window_t        *window;
+    MPI_Win                      win;
     void                         *local;
     int                          count;
     MPI_Datatype                 type;
@@ -63,7 +64,6 @@ typedef struct firehose_mpi_attached {
 
 /** A served window. */
 struct firehose_mpi_window {
-    MPI_Win                 win;
     MPI_Comm                comm;       /**< a copy of the window's */
     int                     rank;
     int                     size;

@@ -88,20 +88,48 @@ static int firehose_mpi_move(const firehose_mpi_transfer_t *wanted)
     return (status == UCS_OK) || (status == UCS_INPROGRESS);
 }
 
-/* @return Zero if the MPI must do it */
-static int firehose_mpi_try(const firehose_mpi_transfer_t *wanted)
+int firehose_mpi_again(const firehose_mpi_transfer_t *transfer)
 {
-    firehose_mpi_window_t *window = wanted->window;
+    return transfer->is_put ?
+                   PMPI_Put(transfer->local, transfer->count, transfer->type,
+                            transfer->target, transfer->remote,
+                            transfer->target_count, transfer->target_type,
+                            transfer->win) :
+                   PMPI_Get(transfer->local, transfer->count, transfer->type,
+                            transfer->target, transfer->remote,
+                            transfer->target_count, transfer->target_type,
+                            transfer->win);
+}
+
+/* As the MPI's functions of these arguments */
+static int
+firehose_mpi_do(int is_put, void *local, int count, MPI_Datatype type,
+                int target, MPI_Aint remote, int target_count,
+                MPI_Datatype target_type, MPI_Win win)
+{
+    firehose_mpi_window_t *window        = firehose_mpi_find(win);
+    const firehose_mpi_transfer_t wanted = {
+        .window       = window,
+        .win          = win,
+        .local        = local,
+        .count        = count,
+        .type         = type,
+        .target       = target,
+        .remote       = remote,
+        .target_count = target_count,
+        .target_type  = target_type,
+        .is_put       = is_put
+    };
     int is_served;
 
     if (window == NULL) {
-        return 0;
+        return firehose_mpi_again(&wanted);
     }
-    is_served = firehose_mpi_move(wanted);
+    is_served = firehose_mpi_move(&wanted);
     /* relaxed: counters */
     atomic_fetch_add_explicit(is_served ? &window->served : &window->passed, 1,
                               memory_order_relaxed);
-    return is_served;
+    return is_served ? MPI_SUCCESS : firehose_mpi_again(&wanted);
 }
 
 FIREHOSE_MPI_API int
@@ -109,54 +137,14 @@ MPI_Put(const void *local, int count, MPI_Datatype type, int target,
         MPI_Aint remote, int target_count, MPI_Datatype target_type,
         MPI_Win win)
 {
-    const firehose_mpi_transfer_t wanted = {
-        .window       = firehose_mpi_find(win),
-        .local        = (void*)local,
-        .count        = count,
-        .type         = type,
-        .target       = target,
-        .remote       = remote,
-        .target_count = target_count,
-        .target_type  = target_type,
-        .is_put       = 1
-    };
-
-    return firehose_mpi_try(&wanted) ?
-                   MPI_SUCCESS :
-                   PMPI_Put(local, count, type, target, remote, target_count,
-                            target_type, win);
+    return firehose_mpi_do(1, (void*)local, count, type, target, remote,
+                           target_count, target_type, win);
 }
 
 FIREHOSE_MPI_API int
 MPI_Get(void *local, int count, MPI_Datatype type, int target, MPI_Aint remote,
         int target_count, MPI_Datatype target_type, MPI_Win win)
 {
-    const firehose_mpi_transfer_t wanted = {
-        .window       = firehose_mpi_find(win),
-        .local        = local,
-        .count        = count,
-        .type         = type,
-        .target       = target,
-        .remote       = remote,
-        .target_count = target_count,
-        .target_type  = target_type
-    };
-
-    return firehose_mpi_try(&wanted) ?
-                   MPI_SUCCESS :
-                   PMPI_Get(local, count, type, target, remote, target_count,
-                            target_type, win);
-}
-
-int firehose_mpi_again(const firehose_mpi_transfer_t *transfer)
-{
-    return transfer->is_put ?
-                   PMPI_Put(transfer->local, transfer->count, transfer->type,
-                            transfer->target, transfer->remote,
-                            transfer->target_count, transfer->target_type,
-                            transfer->window->win) :
-                   PMPI_Get(transfer->local, transfer->count, transfer->type,
-                            transfer->target, transfer->remote,
-                            transfer->target_count, transfer->target_type,
-                            transfer->window->win);
+    return firehose_mpi_do(0, local, count, type, target, remote, target_count,
+                           target_type, win);
 }

@@ -119,7 +119,6 @@ static void firehose_mpi_serve(MPI_Comm comm, MPI_Win win)
         free(window);
         return;
     }
-    window->win = win;
     pthread_mutex_init(&window->lock, NULL);
     PMPI_Comm_rank(window->comm, &window->rank);
     PMPI_Comm_size(window->comm, &window->size);
