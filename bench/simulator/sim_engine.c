@@ -313,29 +313,7 @@ uint64_t sim_engine_idle(sim_world_t *world, sim_rank_t *rank)
 
 static void sim_engine_add(sim_result_t *result, const ucs_regcache_stats_t *s)
 {
-    ucs_regcache_stats_t *sum = &result->stats;
-
-    sum->uses                    += s->uses;
-    sum->on_time                 += s->on_time;
-    sum->late                    += s->late;
-    sum->missed                  += s->missed;
-    sum->cold                    += s->cold;
-    sum->wasted                  += s->wasted;
-    sum->announced               += s->announced;
-    sum->announced_on_time       += s->announced_on_time;
-    sum->evicted                 += s->evicted;
-    sum->over_ceiling            += s->over_ceiling;
-    sum->lost_ns                 += s->lost_ns;
-    ucs_regcache_why_add(&sum->why, &s->why);
-    sum->pinned_peak_bytes       += s->pinned_peak_bytes;
-    sum->pinned_byte_ns          += s->pinned_byte_ns;
-    sum->leave_pinned_peak_bytes += s->leave_pinned_peak_bytes;
-    sum->leave_pinned_byte_ns    += s->leave_pinned_byte_ns;
-    sum->in_use_peak_bytes       += s->in_use_peak_bytes;
-    sum->registrations           += s->registrations;
-    sum->regions_peak            += s->regions_peak;
-    sum->region_ns               += s->region_ns;
-    sum->leave_pinned_regions_peak += s->leave_pinned_regions_peak;
+    ucs_regcache_stats_add(&result->stats, s);
     if (s->pinned_peak_bytes > result->peak_max_bytes) {
         result->peak_max_bytes = s->pinned_peak_bytes;
     }

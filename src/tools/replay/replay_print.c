@@ -10,7 +10,7 @@
 
 #define REPLAY_SECONDS 1e-9
 
-/* Counts that are summed, and printed by the name that they have */
+/* Counts that are printed by the name that they have */
 #define REPLAY_COUNT(_name) {#_name, offsetof(ucs_regcache_stats_t, _name)}
 static const struct {
     const char *key;
@@ -38,22 +38,10 @@ static const struct {
 };
 #define REPLAY_COUNTS (sizeof(replay_counts) / sizeof(replay_counts[0]))
 
-static uint64_t *replay_count(const ucs_regcache_stats_t *stats, size_t i)
-{
-    return (uint64_t*)((char*)stats + replay_counts[i].offset);
-}
-
 static void replay_figures_sum(replay_figures_t *sum,
                                const replay_figures_t *figures)
 {
-    size_t i;
-
-    for (i = 0; i < REPLAY_COUNTS; ++i) {
-        *replay_count(&sum->stats, i) += *replay_count(&figures->stats, i);
-    }
-    ucs_regcache_why_add(&sum->stats.why, &figures->stats.why);
-    sum->stats.pinned_byte_ns   += figures->stats.pinned_byte_ns;
-    sum->stats.region_ns        += figures->stats.region_ns;
+    ucs_regcache_stats_add(&sum->stats, &figures->stats);
     sum->lost_ns                += figures->lost_ns;
     sum->first_ns               += figures->first_ns;
     sum->once.lost_ns           += figures->once.lost_ns;
@@ -420,7 +408,9 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
             "lost_events", (json_int_t)outcome->lost);
     for (i = 0; i < REPLAY_COUNTS; ++i) {
         json_object_set_new(object, replay_counts[i].key,
-                            json_integer(*replay_count(&row->figures.stats, i)));
+                            json_integer(*(const uint64_t*)(
+                                    (const char*)&row->figures.stats +
+                                    replay_counts[i].offset)));
     }
     if (index >= REPLAY_ROW_POLICIES) {
         replay_json_once(object, outcome, row);

@@ -479,6 +479,11 @@ int ucs_regcache_is_locked_here(ucs_regcache_h cache);
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats);
 
+/** Add one cache's figures to a sum. Peaks add up too (so the peak of a sum is an
+ *  upper bound), and a cost model is taken from the cache with more samples. */
+void ucs_regcache_stats_add(ucs_regcache_stats_t *sum,
+                            const ucs_regcache_stats_t *stats);
+
 
 /**
  * Distrust memory for this reason, or no longer. While there is a reason each use

@@ -86,7 +86,6 @@ typedef struct ucs_regcache_stats {
     uint64_t             announced_first;    /**< first uses among those */
     uint64_t             idle_steps;         /**< by threads that waited */
 
-
     ucs_regcache_model_t register_model;
     ucs_regcache_model_t deregister_model;
 } ucs_regcache_stats_t;

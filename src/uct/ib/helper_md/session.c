@@ -119,7 +119,7 @@ static void uct_helper_session_collect(const uct_helper_md_t *md, uint64_t now,
     ucs_node_figures_t quota;
 
     ucs_regcache_stats(md->cache, now, &stats);
-    uct_helper_report_add(&figures->stats, &stats);
+    ucs_regcache_stats_add(&figures->stats, &stats);
     uct_helper_report_add_domain(figures, md->name);
     if (md->quota != NULL) {
         ucs_node_figures(md->quota, &quota);

@@ -18,58 +18,6 @@
 #include <unistd.h>
 
 
-static void uct_helper_report_add_model(ucs_regcache_model_t *sum,
-                                        const ucs_regcache_model_t *model)
-{
-    if (model->samples > sum->samples) {
-        *sum = *model;
-    }
-}
-
-void uct_helper_report_add(ucs_regcache_stats_t *sum,
-                           const ucs_regcache_stats_t *stats)
-{
-    sum->pinned_bytes            += stats->pinned_bytes;
-    sum->pinned_peak_bytes       += stats->pinned_peak_bytes;
-    sum->pinned_byte_ns          += stats->pinned_byte_ns;
-    sum->leave_pinned_bytes      += stats->leave_pinned_bytes;
-    sum->leave_pinned_peak_bytes += stats->leave_pinned_peak_bytes;
-    sum->leave_pinned_byte_ns    += stats->leave_pinned_byte_ns;
-    sum->in_use_peak_bytes       += stats->in_use_peak_bytes;
-    sum->regions                 += stats->regions;
-    sum->regions_peak            += stats->regions_peak;
-    sum->region_ns               += stats->region_ns;
-    sum->leave_pinned_regions_peak += stats->leave_pinned_regions_peak;
-    sum->region_bytes             = stats->region_bytes; /* as all domains' */
-    sum->uses                    += stats->uses;
-    sum->on_time                 += stats->on_time;
-    sum->late                    += stats->late;
-    sum->missed                  += stats->missed;
-    sum->cold                    += stats->cold;
-    sum->wasted                  += stats->wasted;
-    sum->evicted                 += stats->evicted;
-    sum->invalidated             += stats->invalidated;
-    sum->over_ceiling            += stats->over_ceiling;
-    sum->failed                  += stats->failed;
-    sum->lost_ns                 += stats->lost_ns;
-    ucs_regcache_why_add(&sum->why, &stats->why);
-    sum->registrations           += stats->registrations;
-    sum->repinned                += stats->repinned;
-    sum->covers                  += stats->covers;
-    sum->spared                  += stats->spared;
-    sum->spared_ns               += stats->spared_ns;
-    sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
-    sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
-    sum->heard                   += stats->heard;
-    sum->announced               += stats->announced;
-    sum->announced_on_time       += stats->announced_on_time;
-    sum->announced_late          += stats->announced_late;
-    sum->idle_steps              += stats->idle_steps;
-    uct_helper_report_add_model(&sum->register_model, &stats->register_model);
-    uct_helper_report_add_model(&sum->deregister_model,
-                                &stats->deregister_model);
-}
-
 double uct_helper_report_price(const uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;

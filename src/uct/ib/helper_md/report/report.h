@@ -47,14 +47,6 @@ typedef struct uct_helper_figures {
 } uct_helper_figures_t;
 
 
-/**
- * Add the figures of one domain to a sum. Counts and bytes add up, peaks too
- * (so the peak of a sum is an upper bound), and a cost model is taken from the domain with more samples.
- */
-void uct_helper_report_add(ucs_regcache_stats_t *sum,
-                           const ucs_regcache_stats_t *stats);
-
-
 /** @return Time lost and memory held at the price of max_slowdown, together as
  *          a share of the run time; leaving everything pinned costs
  *          max_slowdown. 0 if no time has passed. */

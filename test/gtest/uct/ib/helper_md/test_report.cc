@@ -8,6 +8,7 @@
 #include <uct/ib/helper_md/report/report.h>
 #include <uct/ib/helper_md/report/report_path.h>
 #include <uct/ib/helper_md/report/report_print.h>
+#include <ucs/regcache/regcache.h>
 #include <ucs/sys/io/stream.h>
 #include <uct/ib/helper_md/config/values.h>
 
@@ -199,9 +200,9 @@ TEST_F(test_report, registrations_and_what_is_held_for_them)
     stats.leave_pinned_peak_bytes   = 3 * 256 * 4096;
     stats.pinned_byte_ns            = 3 * 16 * 4096 * 2.5e9;
     m_figures.stats                 = {};
-    uct_helper_report_add(&m_figures.stats, &stats);
+    ucs_regcache_stats_add(&m_figures.stats, &stats);
     EXPECT_DOUBLE_EQ(0.005 / 16, uct_helper_report_price(&m_figures));
-    uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
+    ucs_regcache_stats_add(&m_figures.stats, &stats); /* of two domains */
     EXPECT_DOUBLE_EQ(0.005 / 16, uct_helper_report_price(&m_figures));
     expect_json({{"regions_peak", "128"}, {"region_seconds", "80"},
                  {"leave_pinned_regions_peak", "512"},
@@ -225,8 +226,8 @@ TEST_F(test_report, why_memory_is_held_and_time_is_lost)
     stats.why.ahead            = 4;
     stats.why.ahead_ns         = 10000000;
     stats.leave_pinned_byte_ns = 100e9;
-    uct_helper_report_add(&m_figures.stats, &stats);
-    uct_helper_report_add(&m_figures.stats, &stats);
+    ucs_regcache_stats_add(&m_figures.stats, &stats);
+    ucs_regcache_stats_add(&m_figures.stats, &stats);
     expect_json({{"in_use_byte_seconds", "2"},    {"ahead_byte_seconds", "6"},
                  {"other_byte_seconds", "12"},    {"registered_ahead", "8"},
                  {"ahead_seconds", "0.02"},
@@ -265,8 +266,8 @@ TEST_F(test_report, what_neighbours_share)
     stats.spared        = 7;
     stats.spared_ns     = 30000000;
     stats.lost_ns       = 10000000;
-    uct_helper_report_add(&m_figures.stats, &stats);
-    uct_helper_report_add(&m_figures.stats, &stats); /* of two domains */
+    ucs_regcache_stats_add(&m_figures.stats, &stats);
+    ucs_regcache_stats_add(&m_figures.stats, &stats); /* of two domains */
     expect_json({{"registrations", "6"}, {"covers", "4"}, {"spared", "14"},
                  {"spared_seconds", "0.06"}});
 }
@@ -541,10 +542,10 @@ TEST_F(test_report, domains_add_up)
     stats.pinned_peak_bytes = 100;
     stats.pinned_byte_ns    = 7;
     stats.register_model    = {1, 2, 3};
-    uct_helper_report_add(&sum, &stats);
+    ucs_regcache_stats_add(&sum, &stats);
 
     stats.register_model = {9, 9, 2};
-    uct_helper_report_add(&sum, &stats);
+    ucs_regcache_stats_add(&sum, &stats);
     EXPECT_EQ(10u, sum.uses);
     EXPECT_EQ(200u, sum.pinned_peak_bytes);
     EXPECT_EQ(14.0, sum.pinned_byte_ns);
