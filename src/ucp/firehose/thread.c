@@ -13,7 +13,9 @@ static unsigned ucp_firehose_thread_turn(ucx_firehose_h firehose)
 {
     unsigned count;
 
-    ucp_wire_thread_enter(1);
+    if (!ucp_wire_thread_enter(1)) {
+        return 0;
+    }
     count = ucx_firehose_progress(firehose);
     ucp_wire_thread_leave(1);
     return count;

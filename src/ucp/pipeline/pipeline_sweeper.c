@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <time.h>
 
 /*
  * What is unmapped is deregistered though nobody calls the pipeline any more. The thread
@@ -39,9 +40,12 @@ static int ucp_pipeline_sweeper_has_room(void)
            (limit.rlim_cur == RLIM_INFINITY);
 }
 
-static void ucp_pipeline_sweeper_turn(ucx_pipeline_h self)
+/* @return Zero: the process forks. */
+static int ucp_pipeline_sweeper_turn(ucx_pipeline_h self)
 {
-    ucp_wire_thread_enter(0);
+    if (!ucp_wire_thread_enter(0)) {
+        return 0;
+    }
     if (!ucs_load_relaxed(&ucp_pipeline_sweeper_is_over) &&
         ucp_pipeline_sweeper_has_room()) {
         pthread_mutex_lock(&self->lock);
@@ -49,10 +53,12 @@ static void ucp_pipeline_sweeper_turn(ucx_pipeline_h self)
         pthread_mutex_unlock(&self->lock);
     }
     ucp_wire_thread_leave(0);
+    return 1;
 }
 
 static void *ucp_pipeline_sweeper_main(void *arg)
 {
+    const struct timespec pause     = {0, UCP_PIPELINE_SWEEPER_PAUSE_NS};
     ucp_pipeline_sweeper_t *sweeper = &((ucx_pipeline_h)arg)->sweeper;
 
     for (;;) {
@@ -60,11 +66,12 @@ static void *ucp_pipeline_sweeper_main(void *arg)
         }
         while (sem_trywait(&sweeper->bell) == 0) { /* once for all that rang */
         }
-        /* relaxed: the bell orders it */
-        if (ucs_load_relaxed(&sweeper->stops)) {
-            return NULL;
-        }
-        ucp_pipeline_sweeper_turn(arg);
+        do {
+            /* relaxed: the bell orders it, or it is seen at some time */
+            if (ucs_load_relaxed(&sweeper->stops)) {
+                return NULL;
+            }
+        } while (!ucp_pipeline_sweeper_turn(arg) && (nanosleep(&pause, NULL) == 0));
     }
 }
 

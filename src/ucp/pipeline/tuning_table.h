@@ -20,6 +20,10 @@
  *  mlockall(MCL_FUTURE). */
 #define UCP_PIPELINE_SWEEPER_STACK (256 * 1024)
 
+/** Nanoseconds between its looks whether a fork is over. Half: twice the looks. Double:
+ *  what was unmapped meanwhile is pinned for as much longer. */
+#define UCP_PIPELINE_SWEEPER_PAUSE_NS 1000000
+
 /** Bytes of a longer message that go with its header. Half: nothing changes.
  *  Double: the answer, for which the link waits, is later by two copies. */
 #define UCP_PIPELINE_FIRST 1024

@@ -79,12 +79,15 @@ int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
     return ret;
 }
 
-void ucp_wire_thread_enter(int calls_out)
+int ucp_wire_thread_enter(int calls_out)
 {
-    pthread_rwlock_rdlock(&ucp_wire_threads);
+    if (pthread_rwlock_tryrdlock(&ucp_wire_threads) != 0) {
+        return 0;
+    }
     if (calls_out) {
         ucp_wire_is_inside = 1;
     }
+    return 1;
 }
 
 void ucp_wire_thread_leave(int calls_out)

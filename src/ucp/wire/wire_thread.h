@@ -36,13 +36,17 @@ int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
 
 
 /**
- * Around each call of UCX by such a thread, not nested; waits while the process forks.
+ * Around each call of UCX by such a thread, not nested. It does not wait: a fork handler of
+ * the program's may wait for who stops the thread.
  *
  * @param [in] calls_out  Nonzero, both times: the program may fork in a function of its own
  *                        that is called in between. This takes a thread-local variable,
  *                        which the C library allocates.
+ *
+ * @return Nonzero, then @ref ucp_wire_thread_leave follows; zero while the process forks,
+ *         then the thread looks whether it is to stop, and tries again.
  */
-void ucp_wire_thread_enter(int calls_out);
+int ucp_wire_thread_enter(int calls_out);
 void ucp_wire_thread_leave(int calls_out);
 
 

@@ -19,7 +19,7 @@ struct visit {
     {
         visit *self = static_cast<visit*>(arg);
 
-        ucp_wire_thread_enter(0);
+        EXPECT_TRUE(ucp_wire_thread_enter(0));
         self->is_inside = true;
         usleep(self->microseconds);
         for (unsigned left = 5000; !self->may_leave && (left > 0); --left) {
@@ -80,9 +80,7 @@ TEST(test_wire_thread, a_fork_waits_until_it_is_outside)
     if (pid == 0) {
         /* It can be entered in the child */
         alarm(20);
-        ucp_wire_thread_enter(0);
-        ucp_wire_thread_leave(0);
-        _exit(one.has_left ? 0 : 1);
+        _exit((ucp_wire_thread_enter(0) && one.has_left) ? 0 : 1);
     }
     EXPECT_EQ(0, wait_for_child(pid));
     one.join();
@@ -91,6 +89,44 @@ TEST(test_wire_thread, a_fork_waits_until_it_is_outside)
     ucp_wire_thread_await();
     EXPECT_TRUE(one.has_left);
     one.join();
+}
+
+static int tries_in_fork; /* 0: not at all; then -1: could not enter, -2: could */
+
+static void *try_main(void *arg)
+{
+    tries_in_fork = ucp_wire_thread_enter(0) ? -2 : -1;
+    return nullptr;
+}
+
+/* A fork handler of the program's that was registered first, so that it is the last */
+static const int has_fork_handler = pthread_atfork([] {
+    pthread_t id;
+    if ((tries_in_fork > 0) && (pthread_create(&id, nullptr, try_main, nullptr) == 0)) {
+        pthread_join(id, nullptr);
+    }
+}, nullptr, nullptr);
+
+/* What waits for the end of such a thread may be waited for by a fork handler */
+TEST(test_wire_thread, who_comes_in_a_fork_does_not_wait)
+{
+    visit one;
+
+    ASSERT_EQ(0, has_fork_handler);
+    one.may_leave = true;
+    one.start(0);
+    one.join();
+    pid_t pid = quiet_fork();
+    if (pid == 0) {
+        alarm(20); /* or it waits for ever */
+        tries_in_fork = 1;
+        pid = fork();
+        if (pid == 0) {
+            _exit(0);
+        }
+        _exit(((wait_for_child(pid) == 0) && (tries_in_fork == -1)) ? 0 : 1);
+    }
+    EXPECT_EQ(0, wait_for_child(pid));
 }
 
 TEST(test_wire_thread, a_fork_does_not_wait_for_ever)
