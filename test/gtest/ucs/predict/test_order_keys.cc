@@ -182,6 +182,27 @@ TEST_F(predict_order_keys, few_delays_leave_a_margin)
     EXPECT_NEAR(now + 2500 * MS - 50 * MS, forecast(0x1000).due_ns, 2 * MS);
 }
 
+/* Buffers of one exchange come soon after each other, in an order that may change. What
+ * comes just before a buffer saves a little holding against the buffer's own use, and fails
+ * when it comes after it: it is not followed before it has come often, and is then, where
+ * it saves more than a miss in as many times */
+TEST_F(predict_order_keys, another_use_of_an_exchange_has_to_prove_itself)
+{
+    price.rent_ns = 4000 * MS;
+    for (int i = 0; i < 80; ++i) {
+        use(any(2500 * MS, (i < 20) ? 2510 * MS : 2900 * MS), 0xb000);
+        use(2 * MS, 0xa000);
+        if ((i > 2) && (i < 20)) {
+            EXPECT_NEAR(now + 2450 * MS, forecast(0xa000).due_ns, 80 * MS) << i;
+        } else if (i > 60) {
+            EXPECT_EQ(UCS_PREDICT_PLAN_KEY, plan(0xa000)) << i;
+            EXPECT_EQ(0u, forecast(0xa000).due_ns) << i;
+        }
+    }
+    use(2500 * MS, 0xb000);
+    EXPECT_NEAR(now + 2 * MS, forecast(0xa000).due_ns, 10 * US);
+}
+
 /* Short gaps are bridged by holding. What foretells these best is no good for the long
  * one, which something else goes before */
 TEST_F(predict_order_keys, what_is_beyond_bursts_has_a_key_of_its_own)
