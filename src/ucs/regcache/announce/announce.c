@@ -420,10 +420,14 @@ typedef enum ucs_regcache_announced_act {
     UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
 } ucs_regcache_announced_act_t;
 
-/* REGISTERING, of nobody */
+/* REGISTERING, of nobody. Unless it is known when it is used next, what lies idle makes
+ * room for it. */
 static void ucs_regcache_announced_begin(ucs_regcache_h cache,
                                          ucs_regcache_region_t *region)
 {
+    if (ucs_load_relaxed(&region->next_use) == 0) {
+        ucs_regcache_rank_first(region);
+    }
     ucs_store_relaxed(&region->speculative, 1);
     ucs_regcache_region_plan_end(cache, region, 0);
 }
@@ -458,7 +462,6 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
     ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
                                             request.last - request.first);
     region = ucs_regcache_region_begin(cache, NULL, &request);
-    ucs_regcache_rank_first(region);
     ucs_regcache_announced_begin(cache, region);
     /* relaxed: the state changes under the lock alone, which is held */
     ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);

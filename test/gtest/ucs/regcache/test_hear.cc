@@ -115,6 +115,24 @@ TEST_F(test_hear, a_posted_receive_is_registered_before_its_first_use)
     EXPECT_EQ(before.heard + 1, m_world.stats().heard);
 }
 
+/* There is room for one at once, and nothing is known of either one's next use but that
+ * one is posted */
+TEST_F(test_hear, a_posted_receive_takes_the_place_of_what_lies_idle)
+{
+    const size_t size = 16 * SIZE;
+
+    m_world.use(BUFFER, size, 1000);
+    m_world.step();
+    m_world.use(BUFFER + 2 * size, size, 1000);
+    m_world.step();
+    EXPECT_FALSE(is_registered());
+    m_world.advance(MS);
+    post(BUFFER, size);
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    EXPECT_GE(size + 2 * SIZE, m_world.stats().pinned_peak_bytes);
+}
+
 TEST_F(test_hear, an_idle_step_registers_it_as_well)
 {
     post();
