@@ -47,7 +47,7 @@ typedef struct ucs_regcache_policy_ops {
     int                 keeps;
 
     /** A region in which the policy knows a buffer stays DORMANT, also without an
-     *  item. */
+     *  item, and so does one until it has heard of a use there. */
     int                 keeps_dormant;
 
     /**

@@ -272,6 +272,18 @@ void ucs_regcache_region_withdraw(ucs_regcache_h cache,
     ++cache->account.leaving;
 }
 
+/* What others need the room of goes as soon as its first use is over, before the helper
+ * has heard of that. It will know a buffer there then, and may plan for it. Of what was
+ * registered for a use to come (rank.h) it may never hear. */
+static int ucs_regcache_region_is_unheard(ucs_regcache_h cache,
+                                          ucs_regcache_region_t *region)
+{
+    return cache->plan.ops->keeps_dormant &&
+           (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_QUEUE) &&
+           !ucs_load_relaxed(&region->is_window) &&
+           (ucs_load_relaxed(&region->learned_start) == 0);
+}
+
 void ucs_regcache_region_retire(ucs_regcache_h cache,
                                 ucs_regcache_region_t *region)
 {
@@ -281,8 +293,9 @@ void ucs_regcache_region_retire(ucs_regcache_h cache,
     --cache->account.leaving;
     if (word & UCS_REGCACHE_WORD_DOOMED) {
         ucs_regcache_region_free(cache, region);
-    } else if (ucs_load_relaxed(&region->planned) &&
-               (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP)) {
+    } else if ((ucs_load_relaxed(&region->planned) &&
+                (ucs_load_relaxed(&region->idle) != UCS_REGCACHE_IDLE_DROP)) ||
+               ucs_regcache_region_is_unheard(cache, region)) {
         ucs_regcache_region_rest(cache, region);
     } else {
         ucs_regcache_region_forget(cache, region);

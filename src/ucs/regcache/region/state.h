@@ -77,8 +77,8 @@ int ucs_regcache_region_take_idle(ucs_regcache_h cache,
 void ucs_regcache_region_withdraw(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region);
 
-/** DEREGISTERING no more: DORMANT if it is planned and its mapping still there,
- *  else FREE. */
+/** DEREGISTERING no more: DORMANT if its mapping is still there, and it is planned or
+ *  the helper has not heard of any use of it; else FREE. */
 void ucs_regcache_region_retire(ucs_regcache_h cache,
                                 ucs_regcache_region_t *region);
 

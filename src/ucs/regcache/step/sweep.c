@@ -26,6 +26,19 @@ static int ucs_regcache_sweep_is_stray(ucs_regcache_h cache,
     return ucs_predict_may_deregister(now, &terms, earliest);
 }
 
+/* Under the lock: DORMANT until the helper hears of its use, which is lost */
+static int ucs_regcache_sweep_is_unheard(ucs_regcache_region_t *region,
+                                         uint64_t now)
+{
+    uint64_t word = ucs_load_relaxed(&region->word);
+
+    return (ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_DORMANT) &&
+           !(word & UCS_REGCACHE_WORD_DOOMED) &&
+           (ucs_regcache_word_refs(word) == 0) &&
+           !ucs_load_relaxed(&region->planned) &&
+           (ucs_load_relaxed(&region->last_use) + UCS_REGCACHE_STRAY_NS <= now);
+}
+
 /* Under the lock: the next stray, once it is claimed; NULL if the lot or the
  * sweep is over */
 static ucs_regcache_region_t *ucs_regcache_sweep_next(ucs_regcache_h cache,
@@ -42,7 +55,14 @@ static ucs_regcache_region_t *ucs_regcache_sweep_next(ucs_regcache_h cache,
         if (ucs_regcache_sweep_is_stray(cache, region, now) &&
             ucs_regcache_region_take_idle(cache, region)) {
             --*left_p;
+            if (!ucs_load_relaxed(&region->planned)) {
+                /* Nobody will hear of its use (state.c) */
+                ucs_store_relaxed(&region->learned_start, UINT64_MAX);
+            }
             return region;
+        }
+        if (ucs_regcache_sweep_is_unheard(region, now)) {
+            ucs_regcache_region_forget(cache, region);
         }
     }
     return NULL;

@@ -499,6 +499,8 @@ TEST_F(test_first_post, is_held_for_the_rent_time_with_itself)
     EXPECT_TRUE(is_registered());
     m_world.advance(1000 * takes);
     EXPECT_FALSE(is_registered());
+    EXPECT_FALSE(ucs_regcache_has_region(m_world.cache, BUFFER, BUFFER + SIZE))
+            << "it waits for the helper to hear of a use that never was";
     m_world.put(memh);
 }
 

@@ -40,6 +40,30 @@ TEST_F(test_regcache, helper_sleeps_while_it_looks_for_strays)
     EXPECT_TRUE(w->live.empty()) << w->live.size();
 }
 
+/* What others needed the room of waits, unregistered, until the helper hears of its use,
+ * which is lost */
+TEST_F(test_regcache, lost_uses_of_what_made_room)
+{
+    ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+
+    w                  = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PREDICT);
+    tuning.soft_least  = 1;
+    w->params.tuning   = &tuning;
+    w->params.dq_length = 8;
+    w->open();
+    auto is_known = [&](unsigned i) {
+        return ucs_regcache_has_region(w->cache, buffer(i), buffer(i) + MB) != 0;
+    };
+    for (unsigned i = 0; i < 100; ++i) {
+        w->touch(buffer(i), MB);
+    }
+    EXPECT_EQ(1u, w->live.size());
+    EXPECT_TRUE(is_known(50));
+    w->advance(500 * MS);
+    EXPECT_FALSE(is_known(50));
+    EXPECT_FALSE(is_known(99)) << "the last one, which was registered until then";
+}
+
 /* What is lost during a sweep may lie where that has been already */
 TEST_F(test_regcache, uses_lost_during_a_sweep_are_looked_for_after_it)
 {

@@ -101,6 +101,25 @@ TEST_F(test_regcache_soft, a_use_evicts_before_it_passes_it)
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
 }
 
+/* The first of two goes in the use of the second, each time before the helper has heard
+ * of its own use. It is registered for the next one all the same. */
+TEST_F(test_regcache_soft, what_goes_before_the_helper_hears_of_it_is_foretold)
+{
+    make(UCS_REGCACHE_POLICY_PREDICT);
+    w->open();
+    for (unsigned round = 0; round < 12; ++round) {
+        uint64_t before = w->stats().on_time;
+        w->touch(buffer(0), MB);
+        if (round >= 6) {
+            EXPECT_EQ(before + 1, w->stats().on_time) << round;
+        }
+        w->touch(buffer(1), MB);
+        EXPECT_FALSE(w->is_registered(buffer(0), MB));
+        w->advance(1000 * MS);
+    }
+    EXPECT_GE(MB + MB / 2, w->stats().pinned_peak_bytes);
+}
+
 TEST_F(test_regcache_soft, what_is_in_use_is_no_reason_to_wait)
 {
     w->open();
