@@ -241,20 +241,21 @@ void ucs_predict_order_key_rate(ucs_predict_order_h order,
     ucs_predict_course_t course = {.hold_ns = buffer->row_ns};
     ucs_predict_course_t burst  = {
             .hold_ns = ucs_predict_order_hold(buffer, price,
-                                              UCS_PREDICT_PLAN_BURST),
-            .due_ns  = order_key_due(order, key, ORDER_SHARE_LEAST, price,
-                                     gap_start)};
+                                              UCS_PREDICT_PLAN_BURST)};
     unsigned share;
     float *cost;
 
-    key->burst_cost = (float)(key->burst_cost * decay +
-                              ucs_predict_course_cost(&burst, price, gap_ns));
     for (share = 0; share < order_key_shares(i); ++share) {
         course.due_ns = order_key_due(order, key, share, price, gap_start);
+        if (share == ORDER_SHARE_LEAST) {
+            burst.due_ns = course.due_ns;
+        }
         cost  = order_share_cost(owner, i, share);
         *cost = (float)(*cost * decay +
                         ucs_predict_course_cost(&course, price, gap_ns));
     }
+    key->burst_cost = (float)(key->burst_cost * decay +
+                              ucs_predict_course_cost(&burst, price, gap_ns));
     key->weight = (float)(key->weight * decay + 1);
     key->seen   = (key->seen << 1) | (key->fired_ns != 0);
     if (key->fired_ns != 0) {
