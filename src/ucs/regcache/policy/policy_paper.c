@@ -16,7 +16,8 @@
 /* The policy's own, in plan.state, is the table. Contexts are counted as it counts
  * them, and so are the items of the queue. */
 
-static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache, unsigned max,
+static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
+                                            const ucs_regcache_params_t *params,
                                             void **state_p)
 {
     ucs_predict_table_h table = NULL;
@@ -24,7 +25,7 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache, unsigned max,
     ucs_status_t status;
 
     ucs_predict_params_init(&predict);
-    predict.max_entries = max;
+    predict.max_entries = params->max_contexts;
     status              = ucs_predict_table_create(&predict, &table);
     *state_p            = table;
     return status;

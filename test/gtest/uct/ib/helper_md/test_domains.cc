@@ -162,7 +162,7 @@ TEST_F(test_domains, that_are_not_used_take_little_memory)
             }
         }
         long grown = anonymous_kb() - before;
-        return (before > 0) && (grown <= 36 * (COUNT - 2)) ? 0 : grown;
+        return (before > 0) && (grown <= 72 * (COUNT - 2)) ? 0 : grown;
     }));
 }
 
