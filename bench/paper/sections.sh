@@ -85,12 +85,21 @@ paper_cost() {
     esac
 }
 
+# kernel_ranks NAME: bt and sp are for squares, ft2d is a grid
+kernel_ranks() {
+    case $1 in
+    ft2d|bt|sp) echo 4 ;;
+    *)          echo 2 ;;
+    esac
+}
+
 # kernel_job NAME: ranks, program and arguments. BT, SP and LU have messages and time,
 # not physics. An iteration of class A takes 10 (CG) to 400 ms (FT) on two ranks;
 # what a code of smaller classes holds for microseconds says nothing about memory. As
 # many iterations as take some seconds: of class A, --quick and by default, and of B.
 kernel_job() {
-    local letter=${class:-A} count ranks=2 more=''
+    local letter=${class:-A} count ranks more=''
+    ranks=$(kernel_ranks "$1")
     case $1 in
     ft*) set -- "$1" 6 20 6 ;;
     cg)  set -- "$1" 45 150 20 ;;
@@ -105,10 +114,7 @@ kernel_job() {
     full)  count=$4 letter=${class:-B} ;;
     *)     count=$3 ;;
     esac
-    case $1 in
-    bt|sp) ranks=4 ;; # squares
-    ft2d)  ranks=4 more=" --columns 2" ;;
-    esac
+    [ "$1" != ft2d ] || more=" --columns 2"
     case $1 in
     bt|sp|lu)
         printf '%s\tpace/paced %s --class %s --iterations %s --compute busy\n' \
@@ -186,14 +192,11 @@ plan_codes() {
 
 # The sizes of class C, computation asleep: bench/paced's programs
 plan_paced() {
-    local kernel ranks
+    local kernel
     for kernel in ${kernels//,/ }; do
-        case $kernel in
-        ft2d|bt|sp) ranks=4 ;;
-        *)          ranks=2 ;;
-        esac
-        plan_jobs paced "$kernel" null "$ranks" "$nic_policies" pace/paced \
-            "${kernel/#ft1d/ft}" --seconds "${seconds:-$paced_seconds}"
+        plan_jobs paced "$kernel" null "$(kernel_ranks "$kernel")" \
+            "$nic_policies" pace/paced "${kernel/#ft1d/ft}" \
+            --seconds "${seconds:-$paced_seconds}"
     done
 }
 

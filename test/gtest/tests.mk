@@ -22,7 +22,9 @@ gtest_tests = \
 	ucs/sys/test_stack.cc \
 	ucs/sys/test_stream.cc \
 	ucs/sys/test_thread.cc \
+	ucs/sys/test_thread_idle.cc \
 	ucs/sys/test_thread_jobs.cc \
+	ucs/sys/thread_fixture.h \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \
 	ucs/datastruct/test_itree.cc \

@@ -17,7 +17,7 @@
 static pthread_once_t ucp_pipeline_sweeper_once = PTHREAD_ONCE_INIT;
 static _Atomic int ucp_pipeline_sweeper_is_over; /* the program ends */
 
-/* UCX is taken down after this, by whoever registered earlier */
+/* UCX is taken down after this, by exit handlers that were registered earlier */
 static void ucp_pipeline_sweeper_exit(void)
 {
     /* relaxed: who is inside is waited for, and the lock there orders the rest */
@@ -104,7 +104,7 @@ void ucp_pipeline_sweeper_stop(ucx_pipeline_h self)
 
     if (sweeper->runs) {
         ucs_store_relaxed(&sweeper->stops, 1);
-        (void)sem_post(&sweeper->bell);
+        ucp_pipeline_sweeper_ring(self);
         pthread_join(sweeper->thread, NULL);
         sweeper->runs = 0;
     }
