@@ -328,31 +328,42 @@ int mpi_layer_Testall(int count, MPI_Request requests[], int *flag,
     return result;
 }
 
-int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
-                      MPI_Status *status)
+/* @return What MPI_Testany returns; flag: it is over */
+static int mpi_layer_set_any(mpi_layer_set_t *set, MPI_Request requests[],
+                             int *index, int *flag, MPI_Status *status)
 {
-    mpi_layer_set_t set;
     int result, error;
     MPI_Comm comm;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
-        return REAL_MPI(Testany)(count, requests, index, flag, status);
-    }
-    mpi_layer_set_show(&set, requests);
-    result = REAL_MPI(Testany)(count, set.shown, index, flag, status);
-    if (*index != MPI_UNDEFINED) {
-        comm  = (set.ops[*index] != NULL) ? set.ops[*index]->comm :
-                                            MPI_COMM_WORLD;
-        error = mpi_layer_set_end(&set, requests, *index, status);
+    mpi_layer_set_show(set, requests);
+    result = REAL_MPI(Testany)(set->count, set->shown, index, flag, status);
+    if (*flag && (*index == MPI_UNDEFINED)) {
+        *flag = (set->waiting == 0);
+    } else if (*index != MPI_UNDEFINED) {
+        comm  = (set->ops[*index] != NULL) ? set->ops[*index]->comm :
+                                             MPI_COMM_WORLD;
+        error = mpi_layer_set_end(set, requests, *index, status);
         if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
             result = mpi_layer_error(comm, error);
         }
         *flag = 1;
-    } else if (*flag && (set.waiting > 0)) {
-        *flag = 0;
     }
-    mpi_layer_set_hide(&set);
+    mpi_layer_set_hide(set);
+    return result;
+}
+
+int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
+                      MPI_Status *status)
+{
+    mpi_layer_set_t set;
+    int result;
+
+    if (!mpi_layer_set_init(&set, count, requests)) {
+        return REAL_MPI(Testany)(count, requests, index, flag, status);
+    }
+    result = mpi_layer_set_any(&set, requests, index, flag, status);
     if (!*flag) {
+        *index = MPI_UNDEFINED;
         mpi_layer_pump();
     }
     mpi_layer_set_cleanup(&set);
@@ -362,14 +373,41 @@ int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
 int mpi_layer_Waitany(int count, MPI_Request requests[], int *index,
                       MPI_Status *status)
 {
+    mpi_layer_set_t set;
     int result, flag;
 
-    if (!mpi_layer_has_ops()) {
+    if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Waitany)(count, requests, index, status);
     }
-    do {
-        result = mpi_layer_Testany(count, requests, index, &flag, status);
-    } while (!flag && (result == MPI_SUCCESS));
+    for (;;) {
+        result = mpi_layer_set_any(&set, requests, index, &flag, status);
+        if (flag || (result != MPI_SUCCESS)) {
+            break;
+        }
+        mpi_layer_pump();
+    }
+    mpi_layer_set_cleanup(&set);
+    return result;
+}
+
+static int mpi_layer_set_some(mpi_layer_set_t *set, MPI_Request requests[],
+                              int *num_done, int indices[],
+                              MPI_Status statuses[])
+{
+    int result;
+
+    mpi_layer_set_show(set, requests);
+    result = REAL_MPI(Testsome)(set->count, set->shown, num_done, indices,
+                                statuses);
+    if (*num_done == MPI_UNDEFINED) {
+        if (set->waiting > 0) {
+            *num_done = 0;
+        }
+    } else if (*num_done > 0) {
+        result = mpi_layer_set_end_all(set, requests, *num_done, indices,
+                                       statuses, result);
+    }
+    mpi_layer_set_hide(set);
     return result;
 }
 
@@ -382,15 +420,7 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
     if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Testsome)(count, requests, num_done, indices, statuses);
     }
-    mpi_layer_set_show(&set, requests);
-    result = REAL_MPI(Testsome)(count, set.shown, num_done, indices, statuses);
-    if ((*num_done == MPI_UNDEFINED) && (set.waiting > 0)) {
-        *num_done = 0;
-    } else if (*num_done > 0) {
-        result = mpi_layer_set_end_all(&set, requests, *num_done, indices,
-                                       statuses, result);
-    }
-    mpi_layer_set_hide(&set);
+    result = mpi_layer_set_some(&set, requests, num_done, indices, statuses);
     if (*num_done == 0) {
         mpi_layer_pump();
     }
@@ -401,14 +431,20 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
 int mpi_layer_Waitsome(int count, MPI_Request requests[], int *num_done,
                        int indices[], MPI_Status statuses[])
 {
+    mpi_layer_set_t set;
     int result;
 
-    if (!mpi_layer_has_ops()) {
+    if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Waitsome)(count, requests, num_done, indices, statuses);
     }
-    do {
-        result = mpi_layer_Testsome(count, requests, num_done, indices,
+    for (;;) {
+        result = mpi_layer_set_some(&set, requests, num_done, indices,
                                     statuses);
-    } while ((*num_done == 0) && (result == MPI_SUCCESS));
+        if ((*num_done != 0) || (result != MPI_SUCCESS)) {
+            break;
+        }
+        mpi_layer_pump();
+    }
+    mpi_layer_set_cleanup(&set);
     return result;
 }
