@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * Random 8-byte puts over more than M, a peer that dies, and memory that is
@@ -70,10 +71,10 @@ enum { KILLED_AFTER = 200 };
 
 /* Far below the 20 s of UCX's keepalive. The dead node is not waited for by its
  * parent before all others have ended. */
-enum { KILLED_SECONDS = 12 };
+enum { KILLED_SECONDS = 12, KILLED_HANGS_SECONDS = 45 };
 
 /* Put to the node that is about to die until that fails; nothing may hang */
-static int killed_until_error(nodes_t *nodes)
+static int killed_until_error(nodes_t *nodes, int is_anywhere)
 {
     ucs_status_t status = UCS_OK;
     time_t killed       = 0;
@@ -83,7 +84,10 @@ static int killed_until_error(nodes_t *nodes)
         status = nodes_move(nodes, 1, 2, nodes->memory,
                             nodes->shared->memory[2] + i % 200 * 5000, 3000);
         if ((i == KILLED_AFTER) && (nodes->self == 0)) {
-            kill(nodes->shared->pids[2], SIGKILL);
+            atomic_store(&nodes->shared->doomed, 1);
+            if (is_anywhere) {
+                kill(nodes->shared->pids[2], SIGKILL);
+            }
         }
         killed = (i == KILLED_AFTER) ? time(NULL) : killed;
         nodes_progress(nodes);
@@ -96,18 +100,20 @@ static int killed_until_error(nodes_t *nodes)
 }
 
 /* The survivors go on */
-int nodes_killed(nodes_t *nodes)
+static int killed(nodes_t *nodes, int is_anywhere)
 {
     size_t i;
 
     NODES_CHECK(nodes->count > 2, "node 2 is the one that dies");
+    alarm(KILLED_HANGS_SECONDS);
     nodes_barrier(nodes, nodes->count);
     if (nodes->self == 2) {
-        for (;;) {
+        while (is_anywhere || !atomic_load(&nodes->shared->doomed)) {
             nodes_progress(nodes);
         }
+        raise(SIGKILL);
     }
-    if (killed_until_error(nodes) != 0) {
+    if (killed_until_error(nodes, is_anywhere) != 0) {
         return 1;
     }
     if (nodes->self < 2) {
@@ -127,6 +133,26 @@ int nodes_killed(nodes_t *nodes)
         nodes_barrier(nodes, nodes->count - 1);
     }
     return 0;
+}
+
+/* Outside UCX: a message that is half written stops a queue of UCX's shared
+ * memory for ever, and with it a survivor */
+int nodes_killed(nodes_t *nodes)
+{
+    return killed(nodes, 0);
+}
+
+/* A thread would be inside UCX */
+void nodes_killed_before(nodes_t *nodes)
+{
+    if (nodes->self == 2) {
+        nodes->flags &= ~UCX_FIREHOSE_FLAG_THREAD;
+    }
+}
+
+int nodes_killed_anywhere(nodes_t *nodes)
+{
+    return killed(nodes, 1);
 }
 
 /* By turns released first, and just unmapped. What is mapped there anew is what

@@ -21,7 +21,8 @@ typedef struct nodes_program {
 
 static const nodes_program_t nodes_programs[] = {
     {"random",  nodes_random,  8ul << 20, -1, NULL},
-    {"killed",  nodes_killed,  1ul << 20, 2,  NULL},
+    {"killed",  nodes_killed,  1ul << 20, 2,  nodes_killed_before},
+    {"killed-anywhere", nodes_killed_anywhere, 1ul << 20, 2, NULL},
     {"unmap",   nodes_unmap,   1ul << 20, -1, NULL},
     {"strict",  nodes_strict,  1ul << 20, -1, NULL},
     {"race",    nodes_race,    1ul << 20, -1, NULL},

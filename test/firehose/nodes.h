@@ -23,6 +23,7 @@
 typedef struct nodes_shared {
     _Atomic unsigned arrived[2]; /* at barriers, by turns */
     _Atomic unsigned failed;     /* processes that found something wrong */
+    _Atomic unsigned doomed;     /* node 2 is to die */
     pid_t            pids[NODES_MAX];
     uint8_t          address[NODES_MAX][NODES_ADDRESS];
     uint64_t         memory[NODES_MAX]; /* what others reach of each */
@@ -47,7 +48,9 @@ typedef struct nodes {
 typedef int (*nodes_func_t)(nodes_t *nodes);
 
 int nodes_random(nodes_t *nodes);
+void nodes_killed_before(nodes_t *nodes);
 int nodes_killed(nodes_t *nodes);
+int nodes_killed_anywhere(nodes_t *nodes);
 int nodes_unmap(nodes_t *nodes);
 int nodes_strict(nodes_t *nodes);
 int nodes_race(nodes_t *nodes);
