@@ -37,6 +37,14 @@
 #define WALK_EVERY  12
 #define WALK_AHEAD  5
 
+/* Holes in the program's memory, each left open while the helper prepares for a use.
+ * It has most to prepare for a domain's first ones. */
+#define HOLES_ROUNDS 8
+#define HOLES_USES   32
+#define HOLES_MS     2
+#define HOLES_SIZE   (1ul << 20)
+#define HOLES_FILL   (16ul << 10)
+
 
 static void commit(void *address, size_t length)
 {
@@ -268,12 +276,50 @@ static void run_walked(uct_md_h md)
     munmap(array, WALK_PIECES * WALK_PIECE);
 }
 
+/* @return So many bytes. If they are unmapped, the kernel puts a small mapping
+ * there, for no other gap is left. */
+static char *map_where_the_next_goes(size_t length)
+{
+    char *last = NULL, *next = attack_map(HOLES_FILL);
+
+    while (next + HOLES_FILL != last) {
+        last = next;
+        next = attack_map(HOLES_FILL);
+    }
+    return attack_map(length);
+}
+
+/* The program maps where it has just unmapped. It has no other thread that could
+ * have mapped there in between. */
+static void run_holes(uct_md_h unused)
+{
+    char *array = attack_map(HOLES_USES * WALK_PIECE);
+    unsigned round, i;
+    uct_md_h md;
+    char *hole;
+
+    for (round = 0; round < HOLES_ROUNDS; ++round) {
+        md   = attack_open();
+        hole = map_where_the_next_goes(HOLES_SIZE);
+        for (i = 0; i < HOLES_USES; ++i) {
+            attack_use(md, array + i * WALK_PIECE, WALK_PIECE);
+            munmap(hole, HOLES_SIZE);
+            attack_sleep(HOLES_MS);
+            map_anew(hole, HOLES_SIZE);
+            memset(hole, 0xff, HOLES_SIZE);
+        }
+        munmap(hole, HOLES_SIZE);
+        uct_md_close(md);
+    }
+}
+
 const attack_t attack_mappings_list[] = {
     {"grow", run_grow},
     {"above_guard", run_above_guard},
     {"moved_onto", run_moved_onto},
     {"moved_anywhere", run_moved_anywhere},
     {"walked", run_walked},
+    {"holes", run_holes},
     {"mappings", run_mappings},
     {"mappings_raw", run_mappings_raw},
     {NULL, NULL}

@@ -43,7 +43,7 @@ static ucp_door_state_t *ucp_door_make(void)
     ucp_door_state_t *other = NULL;
     ucp_door_state_t *state;
 
-    state = ucs_own_map(sizeof(*state));
+    state = ucs_own_map_at(0, sizeof(*state));
     if (state == NULL) {
         return NULL;
     }

@@ -22,7 +22,9 @@
 
 BEGIN_C_DECLS
 
-#define UCS_OWN_MAYMOVE 1 /* MREMAP_MAYMOVE, which not each C library shows */
+/* What not each C library shows */
+#define UCS_OWN_MAYMOVE   1        /* MREMAP_MAYMOVE */
+#define UCS_OWN_NOREPLACE 0x100000 /* MAP_FIXED_NOREPLACE, Linux 4.17 */
 
 /** @return Bytes rounded up to whole pages, or 0 on overflow. */
 static inline size_t ucs_own_round(size_t length)
@@ -33,13 +35,16 @@ static inline size_t ucs_own_round(size_t length)
 }
 
 /**
- * Map pages, zeroed, readable and writable.
+ * As @ref ucs_own_map, at a place of the caller's choice.
  *
+ * @param [in] place   Address of a page; 0: the kernel chooses, as it may where
+ *                     a thread of the program is the caller.
  * @param [in] length  Bytes, above 0; rounded up to whole pages.
  *
- * @return Pages that @ref ucs_own_unmap releases, or NULL.
+ * @return Pages that @ref ucs_own_unmap releases, or NULL: the place is not
+ *         free, or there is no memory.
  */
-static inline void *ucs_own_map(size_t length)
+static inline void *ucs_own_map_at(uintptr_t place, size_t length)
 {
     size_t page = sysconf(_SC_PAGESIZE);
     void *address, *grown;
@@ -48,23 +53,39 @@ static inline void *ucs_own_map(size_t length)
     if (length == 0) {
         return NULL;
     }
-    address = (void*)syscall(SYS_mmap, NULL, page, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    address = (void*)syscall(SYS_mmap, place, page, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS |
+                                     ((place == 0) ? 0 : UCS_OWN_NOREPLACE),
+                             -1, 0);
     if (address == MAP_FAILED) {
         return NULL;
     }
     /* A mapping that grows out of an unlocked page is not locked */
     (void)syscall(SYS_munlock, address, page);
-    if (length == page) {
-        return address;
+    grown = address;
+    if ((place != 0) && ((uintptr_t)address != place)) {
+        grown = MAP_FAILED; /* an older kernel takes it for a hint */
+    } else if (length > page) {
+        grown = (void*)syscall(SYS_mremap, address, page, length,
+                               (place == 0) ? UCS_OWN_MAYMOVE : 0);
     }
-    grown = (void*)syscall(SYS_mremap, address, page, length, UCS_OWN_MAYMOVE);
     if (grown == MAP_FAILED) {
         syscall(SYS_munmap, address, page);
         return NULL;
     }
     return grown;
 }
+
+/**
+ * Map pages, zeroed, readable and writable. They lie far from where the kernel
+ * puts a program's mappings: a program may unmap a range and map it anew with
+ * MAP_FIXED, and what a thread of ours had mapped there in between would be lost.
+ *
+ * @param [in] length  Bytes, above 0; rounded up to whole pages.
+ *
+ * @return Pages that @ref ucs_own_unmap releases, or NULL.
+ */
+void *ucs_own_map(size_t length);
 
 /** Release what @ref ucs_own_map returned for this length. NULL is nothing. */
 static inline void ucs_own_unmap(void *address, size_t length)

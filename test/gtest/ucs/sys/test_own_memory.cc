@@ -3,6 +3,8 @@
  */
 #include <ucs/sys/mem/own_memory.h>
 
+#include <ucs/sys/mem/own_map.h>
+
 #include "address_space.h"
 #include "../../sanitized.h"
 
@@ -172,4 +174,48 @@ TEST(test_own_memory, a_child_finds_no_lock_held)
     }
     is_over = true;
     other.join();
+}
+
+/* Where the kernel puts the next mapping of this length, and nothing is any more */
+static char *make_hole(size_t length)
+{
+    char *hole;
+
+    do {
+        hole       = (char *)mmap(nullptr, length, PROT_NONE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(hole, length);
+        void *next = mmap(nullptr, getpagesize(), PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (((char *)next >= hole) && ((char *)next < hole + length)) {
+            munmap(next, getpagesize());
+            return hole;
+        }
+    } while (true); /* a smaller hole is filled now */
+}
+
+/* The program is about to map there, over whatever another thread may have */
+TEST(test_own_memory, does_not_lie_in_a_hole_that_the_program_left)
+{
+    SKIP_IF_SANITIZED();
+    const size_t length = 16 << 20;
+    char *hole          = make_hole(length);
+
+    for (size_t size : {1ul, 64ul << 10, 1ul << 20}) {
+        for (unsigned i = 0; i < 10; ++i) {
+            char *pages = (char *)ucs_own_map(size);
+            ASSERT_NE(nullptr, pages);
+            EXPECT_TRUE((pages + size <= hole) || (pages >= hole + length));
+            EXPECT_TRUE(is_zero(pages, size));
+            memset(pages, 1, size);
+            if (i % 2 == 0) {
+                ucs_own_unmap(pages, size);
+            }
+        }
+    }
+    void *again = mmap(hole, length, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+                       0);
+    EXPECT_EQ(hole, again);
+    munmap(again, length);
 }

@@ -11,6 +11,7 @@
 #include "uffd.h"
 #include "watched.h"
 
+#include <ucs/sys/mem/own_map.h>
 #include <ucs/sys/sync/atomic.h>
 
 #include <linux/close_range.h>
@@ -159,10 +160,7 @@ static void uct_helper_reader_read(int fd, uct_helper_reader_kept_t *kept)
     }
 }
 
-/* Children do not get this mapping, so the kernel joins it with no other one.
- * It is readable, or the memory above would be taken for a stack with its guard
- * (range.c). It is made by raw system calls: the library's functions tell the
- * caches, for whose locks this thread must not wait. */
+/* Children do not get this mapping, so the kernel joins it with no other one. */
 static void uct_helper_reader_put_up_bell(int fd)
 {
     size_t length = sysconf(_SC_PAGESIZE);
@@ -172,15 +170,14 @@ static void uct_helper_reader_put_up_bell(int fd)
         return;
     }
 
-    bell = (void*)syscall(SYS_mmap, NULL, length, PROT_READ,
-                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (bell == MAP_FAILED) {
+    bell = ucs_own_map(length);
+    if (bell == NULL) {
         return;
     }
 
     if ((syscall(SYS_madvise, bell, length, MADV_DONTFORK) != 0) ||
         !uct_helper_uffd_watch(fd, (uintptr_t)bell, (uintptr_t)bell + length)) {
-        syscall(SYS_munmap, bell, length);
+        ucs_own_unmap(bell, length);
         return;
     }
 
@@ -196,7 +193,7 @@ static void uct_helper_reader_ring(void)
     void *bell = ucs_swap_acq_rel(&uct_helper_reader_bell, NULL);
 
     if (bell != NULL) {
-        syscall(SYS_munmap, bell, sysconf(_SC_PAGESIZE));
+        ucs_own_unmap(bell, sysconf(_SC_PAGESIZE));
     }
 }
 
