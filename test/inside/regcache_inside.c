@@ -41,7 +41,7 @@ static int ucs_regcache_is_known(ucs_regcache_h cache,
     if (cache->plan.ops->keeps) {
         return 1; /* each region is a buffer that was declared */
     }
-    if (cache->plan.ops->keeps_dormant) {
+    if (cache->plan.ops->keeps_dormant && (buffers != NULL)) {
         for (i = 0; i < buffers->count; ++i) {
             if ((buffers->list[i].region == region) &&
                 ucs_regcache_buffer_is_current(&buffers->list[i])) {

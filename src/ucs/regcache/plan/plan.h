@@ -128,7 +128,9 @@ typedef struct ucs_regcache_windows {
 /** What the helper's step owns. */
 typedef struct ucs_regcache_plan {
     const ucs_regcache_policy_ops_t *ops;
-    void                            *state;    /* the policy's own */
+    void                            *state;    /* the policy's own; NULL until the
+                                                  first step. Changes under the
+                                                  index lock, once */
     ucs_regcache_rq_t               rq;
     ucs_regcache_sweep_t            sweep;
     ucs_regcache_backoff_t          backoff;
@@ -142,6 +144,7 @@ typedef struct ucs_regcache_plan {
     uint64_t                        lateness;  /* ns, of steps: rises fast */
     double                          late_ns;   /* the mean */
     unsigned                        queue_length; /* of the queue of uses */
+    unsigned                        max_contexts; /* that the policy knows */
     unsigned                        drained;   /* uses, since the last step */
     int                             is_pressing; /* after one of them something
                                                   may be left to be done */
@@ -179,6 +182,15 @@ typedef struct ucs_regcache_plan {
  */
 ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
                                     const ucs_regcache_params_t *params);
+
+/**
+ * Allocate the policy's tables and the registration queue, if they are not there yet: of
+ * a device that nothing is used with they would be a third of what it takes. By a step, or
+ * by who keeps steps out, without the index lock.
+ *
+ * @return UCS_OK or UCS_ERR_NO_MEMORY.
+ */
+ucs_status_t ucs_regcache_plan_open(ucs_regcache_h cache);
 
 /** Release what the plan has allocated; nobody steps any more. */
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache);

@@ -51,16 +51,15 @@ typedef struct ucs_regcache_policy_ops {
     int                 keeps_dormant;
 
     /**
-     * Set up what the policy keeps. Called by the thread that creates the
-     * cache.
+     * Set up what the policy keeps. Called by the first step, or by the thread
+     * that creates the cache if regions stay (`keeps`).
      *
-     * @param [in]  params   Of the cache.
+     * @param [in]  max      Contexts, or buffers, that it is to know at most.
      * @param [out] state_p  Set only on success.
      *
      * @return UCS_OK, UCS_ERR_NO_MEMORY or UCS_ERR_INVALID_PARAM.
      */
-    ucs_status_t (*init)(ucs_regcache_h cache,
-                         const ucs_regcache_params_t *params, void **state_p);
+    ucs_status_t (*init)(ucs_regcache_h cache, unsigned max, void **state_p);
 
     /** Release it. Called by the thread that destroys the cache. */
     void         (*cleanup)(void *state);

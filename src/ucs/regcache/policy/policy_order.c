@@ -44,8 +44,7 @@ static ucs_regcache_order_t *ucs_regcache_order_of(ucs_regcache_h cache)
 }
 
 /* The queue is named by buffer, so both have the same bound */
-static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
-                                            const ucs_regcache_params_t *params,
+static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache, unsigned max,
                                             void **state_p)
 {
     ucs_predict_order_params_t predict;
@@ -53,16 +52,16 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache,
     ucs_status_t status = UCS_ERR_NO_MEMORY;
 
     ucs_predict_order_params_init(&predict);
-    predict.max_buffers = params->max_contexts;
-    predict.max_labels  = params->max_contexts;
-    predict.only_rent   = (params->policy == UCS_REGCACHE_POLICY_RENT);
+    predict.max_buffers = max;
+    predict.max_labels  = max;
+    predict.only_rent   = cache->plan.is_deaf;
     predict.tuning      = &cache->tuning.predict;
 
     order = ucs_own_alloc(sizeof(*order));
     if (order == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    order->buffers.count = params->max_contexts;
+    order->buffers.count = max;
     order->buffers.list  = ucs_own_alloc(order->buffers.count *
                                          sizeof(*order->buffers.list));
     if (order->buffers.list == NULL) {
@@ -303,7 +302,8 @@ static void ucs_regcache_order_expired(ucs_regcache_h cache,
 static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
                                            ucs_regcache_region_t *region)
 {
-    uint64_t now = ucs_load_relaxed(&ucs_regcache_order_of(cache)->learned);
+    ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
+    uint64_t now = (order != NULL) ? ucs_load_relaxed(&order->learned) : 0;
 
     return ucs_regcache_rank_distance(region, now);
 }

@@ -34,19 +34,16 @@ typedef struct ucs_regcache_overlap {
     ucs_regcache_unpinned_t list[];  /* the latest, by their number */
 } ucs_regcache_overlap_t;
 
-static ucs_status_t
-ucs_regcache_overlap_init(ucs_regcache_h cache,
-                          const ucs_regcache_params_t *params, void **state_p)
+static ucs_status_t ucs_regcache_overlap_init(ucs_regcache_h cache, unsigned max,
+                                              void **state_p)
 {
     ucs_regcache_overlap_t *overlap;
 
-    overlap = ucs_own_alloc(sizeof(*overlap) +
-                                params->max_contexts *
-                                        sizeof(overlap->list[0]));
+    overlap = ucs_own_alloc(sizeof(*overlap) + max * sizeof(overlap->list[0]));
     if (overlap == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    overlap->size = params->max_contexts;
+    overlap->size = max;
     *state_p      = overlap;
     return UCS_OK;
 }

@@ -16,8 +16,7 @@
 /* The policy's own, in plan.state, is the table. Contexts are counted as it counts
  * them, and so are the items of the queue. */
 
-static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
-                                            const ucs_regcache_params_t *params,
+static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache, unsigned max,
                                             void **state_p)
 {
     ucs_predict_table_h table = NULL;
@@ -25,7 +24,7 @@ static ucs_status_t ucs_regcache_paper_init(ucs_regcache_h cache,
     ucs_status_t status;
 
     ucs_predict_params_init(&predict);
-    predict.max_entries = params->max_contexts;
+    predict.max_entries = max;
     status              = ucs_predict_table_create(&predict, &table);
     *state_p            = table;
     return status;

@@ -137,7 +137,8 @@ void ucs_regcache_tell(ucs_regcache_h cache, const ucs_operation_t *operations,
 
     ucs_add_relaxed(&plan->heard, count);
     if (!ucs_regcache_plan_is_used(cache) || plan->is_deaf ||
-        ((plan->ops->hear == NULL) && !plan->ops->keeps)) {
+        ((plan->ops->hear == NULL) && !plan->ops->keeps) ||
+        (ucs_regcache_plan_open(cache) != UCS_OK)) {
         return;
     }
     if (plan->hearing == NULL) {

@@ -107,6 +107,11 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
         ucs_regcache_reclaim(cache);
         return ucs_regcache_step_due(cache, UCS_REGCACHE_TIME_NEVER, now);
     }
+    if (ucs_regcache_plan_open(cache) != UCS_OK) {
+        /* As if the helper came late: it tries again */
+        ucs_regcache_reclaim(cache);
+        return ucs_regcache_step_due(cache, now + UCS_REGCACHE_AWAY_NS, now);
+    }
 
     ucs_regcache_reclaim_some(cache, cache->tuning.lot);
     ucs_regcache_step_learn(cache, batches, now);

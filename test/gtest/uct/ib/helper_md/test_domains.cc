@@ -180,7 +180,7 @@ TEST_F(test_domains, that_are_not_used_take_little_memory)
             }
         }
         long grown = anonymous_kb() - before;
-        return (before > 0) && (grown <= 56 * (COUNT - 1)) ? 0 : 1;
+        return (before > 0) && (grown <= 28 * (COUNT - 1)) ? 0 : 1;
     }));
 }
 
