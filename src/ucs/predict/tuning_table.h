@@ -39,6 +39,10 @@ UCS_TUNING(double, plan_credit, 2, "missed uses",
 UCS_TUNING(double, bound_least, 0.95, "of the least delay",
            "that the next one is taken to be at least",
            "half: +0.5 (+2.8); double: -0.5 (-2.6)")
+UCS_TUNING(double, range_least, 1000, "ns",
+           "that delays are taken to differ by, however alike those are that were "
+           "seen: it is divided by",
+           "below 1 %")
 UCS_TUNING(double, hold_longer, 1.05, "times",
            "as long as the longest gap that is to be bridged",
            "half: +0.2 (+1.4); double: +0.2 (+1.2)")

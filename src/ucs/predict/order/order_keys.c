@@ -18,10 +18,6 @@ static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
  * use as the one before */
 #define ORDER_SOUND_DISTANCE 1.5
 
-/* Delays are taken to differ by so much, ns, however alike those are that were seen: it
- * is divided by */
-#define ORDER_RANGE 1000.0
-
 
 /*
  * The list of keys that wait
@@ -151,11 +147,12 @@ static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
  *     1 / (n + 1) * (range / (range + margin))^(n - 1)
  *
  * The range is taken to be twice the way from the least to the middle one. */
-static double order_range(const ucs_predict_delays_t *delays)
+static double order_range(ucs_predict_order_h order,
+                          const ucs_predict_delays_t *delays)
 {
     return ucs_max(2 * (ucs_predict_delays_at(delays, 0.5) -
                         ucs_predict_delays_at(delays, 0)),
-                   ORDER_RANGE);
+                   order->tuning.range_least);
 }
 
 /* A margin costs its share of the rent time. With that chance of a missed use the sum is
@@ -166,7 +163,7 @@ static double order_range(const ucs_predict_delays_t *delays)
 static double order_margin(ucs_predict_order_h order,
                            const ucs_predict_delays_t *delays, double rent_ns)
 {
-    double range  = order_range(delays);
+    double range  = order_range(order, delays);
     double n      = delays->count;
     double margin = range *
                     (pow((n - 1) / (n + 1) * rent_ns / range, 1 / n) - 1);
@@ -446,7 +443,7 @@ static double order_key_doubt(ucs_predict_order_h order,
         return 1 / (came + 1);
     }
     like  = ucs_predict_delays_every(&key->delays, order_share_every(share));
-    range = order_range(&like);
+    range = order_range(order, &like);
     late  = pow(range / (range + order_margin(order, &like, rent_ns)),
                 like.count - 1);
     return (late + (share >= ORDER_SHARES)) / (came + 1);
