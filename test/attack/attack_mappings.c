@@ -277,12 +277,13 @@ static void run_walked(uct_md_h md)
 }
 
 /* @return So many bytes. If they are unmapped, the kernel puts a small mapping
- * there, for no other gap is left. */
+ * there, for no other gap is left: small ones lie side by side by now, downwards,
+ * or upwards in the old layout (setarch -L). */
 static char *map_where_the_next_goes(size_t length)
 {
     char *last = NULL, *next = attack_map(HOLES_FILL);
 
-    while (next + HOLES_FILL != last) {
+    while ((next + HOLES_FILL != last) && (last + HOLES_FILL != next)) {
         last = next;
         next = attack_map(HOLES_FILL);
     }
