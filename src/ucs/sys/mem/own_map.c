@@ -20,8 +20,10 @@
 #define UCS_OWN_PLACE_BYTES (UINT64_C(4) << 40)
 #define UCS_OWN_PLACE_SHIFT 21 /* of the first page */
 
-/* Places that are tried before the kernel chooses */
-#define UCS_OWN_TRIES 8
+/* Places that are tried before the kernel chooses. Each leaves 16 times as much
+ * room to the next: eight get from a page past a mapping of half a terabyte. */
+#define UCS_OWN_TRIES      8
+#define UCS_OWN_ROOM_SHIFT 4
 
 /* These sanitizers have no shadow for other places than the kernel's choices */
 void __tsan_init(void) __attribute__((weak));
@@ -70,7 +72,7 @@ void *ucs_own_map(size_t length)
 
     length = ucs_own_round(length);
     for (i = 0; (address == NULL) && (i < UCS_OWN_TRIES); ++i) {
-        place = ucs_own_place(length);
+        place = ucs_own_place(length << (i * UCS_OWN_ROOM_SHIFT));
         if (place == 0) {
             break;
         }

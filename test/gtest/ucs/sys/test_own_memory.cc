@@ -219,3 +219,28 @@ TEST(test_own_memory, does_not_lie_in_a_hole_that_the_program_left)
     EXPECT_EQ(hole, again);
     munmap(again, length);
 }
+
+/* The program's own, where the next page of ours would lie: pages of ours go on
+ * behind it, not where the kernel puts the program's mappings */
+TEST(test_own_memory, goes_on_behind_what_is_in_its_way)
+{
+    SKIP_IF_SANITIZED();
+    const size_t size = 1ul << 30, page = getpagesize(), far = 1ul << 43;
+    char *before      = (char *)ucs_own_map(page);
+
+    ASSERT_NE(nullptr, before);
+    void *wall = mmap(before + page, size, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+                              MAP_FIXED_NOREPLACE,
+                      -1, 0);
+    for (unsigned i = 0; i < 10; ++i) {
+        char *after = (char *)ucs_own_map(page);
+        ASSERT_NE(nullptr, after);
+        EXPECT_LT((size_t)(after - before) + far, 2 * far) << (void *)after;
+        ucs_own_unmap(after, page);
+    }
+    if (wall != MAP_FAILED) {
+        munmap(wall, size);
+    }
+    ucs_own_unmap(before, page);
+}
