@@ -80,6 +80,7 @@ static inline void *ucs_own_map_at(uintptr_t place, size_t length)
  * Map pages, zeroed, readable and writable. They lie far from where the kernel
  * puts a program's mappings: a program may unmap a range and map it anew with
  * MAP_FIXED, and what a thread of ours had mapped there in between would be lost.
+ * Where that place is taken, refused or out of reach, the kernel chooses.
  *
  * @param [in] length  Bytes, above 0; rounded up to whole pages.
  *

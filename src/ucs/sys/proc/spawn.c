@@ -24,8 +24,8 @@ static _Atomic(uint64_t) ucs_spawn_state;
 
 /* Inaccessible bytes below our stacks, more than the default guard of the
  * program's: memory right above such a guard may be a stack, and is not kept
- * registered (watch/range.c). The program's next mapping is often placed right
- * above ours. */
+ * registered (watch/range.c). Where the kernel chooses the place of ours, the
+ * program's next mapping is often right above. */
 #define UCS_SPAWN_GUARD (320ul << 10)
 
 static int ucs_spawn_map(ucs_spawned_t *thread, pthread_attr_t *attr,
