@@ -239,14 +239,22 @@ static void oracle_uring_madvise(oracle_worker_t *worker, oracle_slot_t *slot)
     struct io_uring_cqe *cqe;
     size_t length;
     char *address = oracle_part(worker, slot, &length);
+    int ret;
 
     if (worker->ring == NULL) {
         oracle_ring_open(worker);
     }
     io_uring_prep_madvise(io_uring_get_sqe(worker->ring), address, length,
                           MADV_DONTNEED);
-    if ((io_uring_submit(worker->ring) != 1) ||
-        (io_uring_wait_cqe(worker->ring, &cqe) != 0) || (cqe->res != 0)) {
+    ret = io_uring_submit(worker->ring);
+    if (ret == 1) {
+        /* A child of posix_spawn() that ends while its thread is still in that
+         * call, where signals are blocked, interrupts this one */
+        while ((ret = io_uring_wait_cqe(worker->ring, &cqe)) == -EINTR) {
+        }
+    }
+    if ((ret != 0) || (cqe->res != 0)) {
+        errno = (ret < 0) ? -ret : (ret == 0) ? -cqe->res : 0;
         oracle_die("madvise by io_uring");
     }
     io_uring_cqe_seen(worker->ring, cqe);
