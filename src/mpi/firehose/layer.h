@@ -28,11 +28,9 @@
  * - Epochs under an exclusive lock are the MPI's alone: the standard does not
  *   say whether such a lock is held before the first transfer.
  *
- *   window.c    a window is opened by all of its ranks, and closed
- *   memory.c    memory that a program attaches and detaches
- *   transfer.c  what is put and got
- *   complete.c  what completes transfers, and who waits for whom
- *   options.c   variables of the environment
+ *   window.c    variables of the environment; a window is opened by all of its ranks,
+ *               and closed; memory that a program attaches and detaches
+ *   transfer.c  what is put and got; what completes that, and who waits for whom
  */
 
 /* Replacements of MPI's functions */
@@ -80,16 +78,6 @@ struct firehose_mpi_window {
     firehose_mpi_attached_t *attached;
 };
 
-/* --- options.c --- */
-
-/** @return Nonzero if the variable @a name says yes; @a otherwise if it is not
- *          set. */
-int firehose_mpi_option(const char *name, int otherwise);
-
-/** @return Bytes that this rank lends the others of a window, by
- *          FIREHOSE_MPI_MEMORY. */
-size_t firehose_mpi_memory(void);
-
 /* --- window.c --- */
 
 /** @return The served window, which MPI_Win_free() releases, or NULL if it is
@@ -97,11 +85,6 @@ size_t firehose_mpi_memory(void);
 firehose_mpi_window_t *firehose_mpi_find(MPI_Win win);
 
 /* --- transfer.c --- */
-
-/** Let the MPI repeat a refused transfer. @return The MPI's result. */
-int firehose_mpi_again(const firehose_mpi_transfer_t *transfer);
-
-/* --- complete.c --- */
 
 /** Complete all transfers that were begun here; the MPI repeats refused ones.
  *  Any thread that may call the MPI.

@@ -7,6 +7,43 @@
 #include <stdlib.h>
 #include <string.h>
 
+/** Bytes that each rank lends the others of one window, in all (M). Half: more
+ *  misses where the ranks' working sets of this rank's memory are larger.
+ *  Double: twice as much may be pinned. */
+#define FIREHOSE_MPI_MEMORY (64ul << 20)
+
+static int firehose_mpi_option(const char *name, int otherwise)
+{
+    const char *value = getenv(name);
+
+    return (value == NULL) ? otherwise : (strchr("yY1", value[0]) != NULL);
+}
+
+/* Bytes, perhaps with K, M or G behind; what is no number is told once */
+static size_t firehose_mpi_memory(void)
+{
+    const char *value = getenv("FIREHOSE_MPI_MEMORY"), *at;
+    static const char units[] = "kKmMgG";
+    unsigned long long number;
+    char *end;
+
+    if (value == NULL) {
+        return FIREHOSE_MPI_MEMORY;
+    }
+    number = strtoull(value, &end, 10);
+    at     = (*end == '\0') ? NULL : strchr(units, *end);
+    if ((end == value) || (*value == '-') || ((*end != '\0') && (at == NULL)) ||
+        ((at != NULL) && (end[1] != '\0'))) {
+        fprintf(stderr, "firehose: FIREHOSE_MPI_MEMORY=%s: a number of "
+                        "bytes, perhaps with k, m or g behind; taken as %lu\n",
+                value, FIREHOSE_MPI_MEMORY);
+        return FIREHOSE_MPI_MEMORY;
+    }
+    return number << ((at == NULL) ? 0 : 10 * ((at - units) / 2 + 1));
+}
+
+/* --- Windows -------------------------------------------------------------- */
+
 static int firehose_mpi_key = MPI_KEYVAL_INVALID;
 
 firehose_mpi_window_t *firehose_mpi_find(MPI_Win win)
@@ -185,4 +222,68 @@ FIREHOSE_MPI_API int MPI_Win_free(MPI_Win *win)
         firehose_mpi_destroy(window);
     }
     return PMPI_Win_free(win);
+}
+
+/* --- Attached memory ------------------------------------------------------ */
+
+/** Nanoseconds that a detach waits for the peers. Their threads answer in
+ *  microseconds; a lost one has been noticed by then. Half: a rank that is
+ *  stopped for so long in a debugger keeps its firehose. Double: a detach hangs
+ *  twice as long on one. */
+#define FIREHOSE_MPI_DETACH_NS UINT64_C(10000000000)
+
+/* Without the MPI: it pins nothing then, and does no transfers */
+static int firehose_mpi_attaches(void)
+{
+    return firehose_mpi_option("FIREHOSE_MPI_ATTACH", 1);
+}
+
+FIREHOSE_MPI_API int MPI_Win_attach(MPI_Win win, void *base, MPI_Aint length)
+{
+    firehose_mpi_window_t *window = firehose_mpi_find(win);
+    firehose_mpi_attached_t *attached;
+    int status = MPI_SUCCESS;
+
+    if ((window == NULL) || firehose_mpi_attaches()) {
+        status = PMPI_Win_attach(win, base, length);
+    }
+    if ((window == NULL) || (status != MPI_SUCCESS)) {
+        return status;
+    }
+    attached = malloc(sizeof(*attached));
+    if (attached != NULL) { /* else the unmapping releases it */
+        pthread_mutex_lock(&window->lock);
+        attached->next   = window->attached;
+        attached->base   = base;
+        attached->length = length;
+        window->attached = attached;
+        pthread_mutex_unlock(&window->lock);
+    }
+    return status;
+}
+
+FIREHOSE_MPI_API int MPI_Win_detach(MPI_Win win, const void *base)
+{
+    firehose_mpi_window_t *window = firehose_mpi_find(win);
+    firehose_mpi_attached_t **at, *attached = NULL;
+
+    if (window != NULL) {
+        pthread_mutex_lock(&window->lock);
+        for (at = &window->attached; *at != NULL; at = &(*at)->next) {
+            if ((*at)->base == base) {
+                attached = *at;
+                *at      = attached->next;
+                break;
+            }
+        }
+        pthread_mutex_unlock(&window->lock);
+        if (attached != NULL) {
+            (void)ucx_firehose_release(window->firehose, base, attached->length,
+                                       FIREHOSE_MPI_DETACH_NS);
+            free(attached);
+        }
+    }
+    return ((window == NULL) || firehose_mpi_attaches()) ?
+                   PMPI_Win_detach(win, base) :
+                   MPI_SUCCESS;
 }

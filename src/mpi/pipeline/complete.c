@@ -379,11 +379,8 @@ int mpi_layer_Waitany(int count, MPI_Request requests[], int *index,
     if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Waitany)(count, requests, index, status);
     }
-    for (;;) {
-        result = mpi_layer_set_any(&set, requests, index, &flag, status);
-        if (flag || (result != MPI_SUCCESS)) {
-            break;
-        }
+    while (((result = mpi_layer_set_any(&set, requests, index, &flag,
+                                        status)) == MPI_SUCCESS) && !flag) {
         mpi_layer_pump();
     }
     mpi_layer_set_cleanup(&set);
@@ -437,12 +434,9 @@ int mpi_layer_Waitsome(int count, MPI_Request requests[], int *num_done,
     if (!mpi_layer_set_init(&set, count, requests)) {
         return REAL_MPI(Waitsome)(count, requests, num_done, indices, statuses);
     }
-    for (;;) {
-        result = mpi_layer_set_some(&set, requests, num_done, indices,
-                                    statuses);
-        if ((*num_done != 0) || (result != MPI_SUCCESS)) {
-            break;
-        }
+    while (((result = mpi_layer_set_some(&set, requests, num_done, indices,
+                                         statuses)) == MPI_SUCCESS) &&
+           (*num_done == 0)) {
         mpi_layer_pump();
     }
     mpi_layer_set_cleanup(&set);

@@ -194,17 +194,6 @@ typedef struct mpi_layer {
 
 extern mpi_layer_t mpi_layer;
 
-/** What the environment says. */
-typedef struct mpi_layer_options {
-    size_t                 min_bytes; /**< rank 0's goes for all */
-    ucx_pipeline_options_t pipeline;
-} mpi_layer_options_t;
-
-/* options.c */
-/** @return Zero if a value is not allowed: then a line has said which, and what
- *          is. */
-int mpi_layer_options_read(mpi_layer_options_t *options);
-
 /* init.c */
 /** A line on stderr, if the user wants to know. */
 void mpi_layer_say(const char *format, ...)

@@ -107,11 +107,6 @@ static void ucp_firehose_buckets_doom_range(table_t *table, uint64_t start,
     }
 }
 
-static void ucp_firehose_buckets_lock(table_t *table)
-{
-    ucs_lock(&table->lock);
-}
-
 static void ucp_firehose_buckets_unlock(table_t *table)
 {
     /* A signal handler that finds its own thread inside leaves a mark; relaxed,
@@ -139,7 +134,7 @@ ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
         ucs_store_relaxed(&table->is_struck_all, 1);
         return 0;
     }
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     if (table->index.count > 0) {
         ucp_firehose_buckets_doom_range(table, start, end);
         doom = (table->last_used == table->num_dooms) ? table->num_dooms : 0;
@@ -154,7 +149,7 @@ static void ucp_firehose_buckets_unpin(table_t *table, bucket_t *bucket)
 {
     ucp_firehose_buckets_unlock(table);
     table->ops.unpin(table->ops.arg, bucket->pin);
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     ++table->num_unpins;
     --table->pinned;
     ucs_list_add_head(&table->free, &bucket->link);
@@ -164,20 +159,14 @@ static void ucp_firehose_buckets_unpin(table_t *table, bucket_t *bucket)
 static bucket_t *ucp_firehose_buckets_oldest(table_t *table)
 {
     unsigned chances = UCP_FIREHOSE_SECOND_CHANCES;
-    bucket_t *bucket;
+    bucket_t *bucket = ucs_list_extract_head(&table->victims, bucket_t, link);
 
-    do {
-        bucket = ucs_list_extract_head(&table->victims, bucket_t, link);
-        if (!bucket->is_recent) {
-            break;
-        }
+    while (bucket->is_recent && (chances-- > 0)) {
         bucket->is_recent = 0;
         ucs_list_add_tail(&table->victims, &bucket->link);
-        bucket = NULL;
-    } while (chances-- > 0);
-    return (bucket != NULL) ? bucket :
-                              ucs_list_extract_head(&table->victims, bucket_t,
-                                                    link);
+        bucket = ucs_list_extract_head(&table->victims, bucket_t, link);
+    }
+    return bucket;
 }
 
 static void ucp_firehose_buckets_evict(table_t *table)
@@ -261,7 +250,7 @@ ucp_firehose_buckets_pin(table_t *table, uint64_t address,
 
     ucp_firehose_buckets_unlock(table);
     status = table->ops.pin(table->ops.arg, address, table->size, &bucket->pin);
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     if (status != UCS_OK) {
         ucp_firehose_buckets_abandon(table, bucket);
         return status;
@@ -285,7 +274,7 @@ ucs_status_t ucp_firehose_buckets_get(table_t *table, uint64_t address,
     ucs_status_t status = UCS_ERR_CANCELED;
     bucket_t *bucket;
 
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     while ((status == UCS_ERR_CANCELED) &&
            (++tries <= UCP_FIREHOSE_PIN_TRIES)) {
         bucket = (bucket_t*)ucp_firehose_index_find(&table->index, address);
@@ -310,7 +299,7 @@ bucket_t *ucp_firehose_buckets_touch(table_t *table, uint64_t address)
 {
     bucket_t *bucket;
 
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     bucket = (bucket_t*)ucp_firehose_index_find(&table->index, address);
     if (bucket != NULL) {
         if ((bucket->remote == 0) && (bucket->local == 0)) {
@@ -324,7 +313,7 @@ bucket_t *ucp_firehose_buckets_touch(table_t *table, uint64_t address)
 
 void ucp_firehose_buckets_hold(table_t *table, bucket_t *bucket)
 {
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     if ((bucket->remote == 0) && (bucket->local == 0) && (bucket->doom == 0)) {
         ucs_list_del(&bucket->link); /* a victim no longer */
     }
@@ -337,7 +326,7 @@ void ucp_firehose_buckets_hold(table_t *table, bucket_t *bucket)
 void ucp_firehose_buckets_put(table_t *table, bucket_t *bucket,
                               ucp_firehose_use_t use)
 {
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     --*ucp_firehose_buckets_class(table, bucket);
     --*ucp_firehose_bucket_users(bucket, use);
     if ((bucket->remote > 0) || (bucket->local > 0)) {
@@ -361,7 +350,7 @@ bucket_t *ucp_firehose_buckets_next_struck(table_t *table)
 {
     bucket_t *bucket = NULL;
 
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     while (!ucs_list_is_empty(&table->struck)) {
         bucket = ucs_list_extract_head(&table->struck, bucket_t, link);
         if ((bucket->remote > 0) || (bucket->local > 0)) {
@@ -387,7 +376,7 @@ int ucp_firehose_buckets_is_doomed(table_t *table, uint64_t doom)
 {
     int is_doomed;
 
-    ucp_firehose_buckets_lock(table);
+    ucs_lock(&table->lock);
     is_doomed = ucp_firehose_buckets_has_doom(&table->struck, doom) ||
                 ucp_firehose_buckets_has_doom(&table->doomed, doom);
     ucp_firehose_buckets_unlock(table);
@@ -399,7 +388,7 @@ void ucp_firehose_buckets_cleanup(table_t *table)
     if (table->pool != NULL) {
         while (ucp_firehose_buckets_next_struck(table) != NULL) {
         }
-        ucp_firehose_buckets_lock(table);
+        ucs_lock(&table->lock);
         while (table->num_victims > 0) {
             ucp_firehose_buckets_evict(table);
         }

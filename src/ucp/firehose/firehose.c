@@ -3,46 +3,14 @@
  */
 #include "firehose_int.h"
 
-#include <ucs/sys/clock.h>
-
 #include <stdlib.h>
+#include <unistd.h>
 
 /*
  * The engine's life and its turns.
  */
 
 typedef ucp_firehose_peer_t peer_t;
-
-static ucs_status_t ucp_firehose_pin(void *arg, uint64_t address,
-                                     size_t length, void **pin_p)
-{
-    ucx_firehose_h firehose = arg;
-    ucp_wire_mem_t *mem;
-    ucs_status_t status;
-
-    if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
-        ucp_firehose_unmapping_has(&firehose->unmapping, address,
-                                   address + length, ucs_clock_monotonic())) {
-        return UCS_ERR_NO_RESOURCE; /* it is tried again */
-    }
-    /* What registers without a look at the pages would fail at the peer, or in
-     * this process, when data move */
-    status = ucp_firehose_check_mapped(address, length);
-    if (status == UCS_OK) {
-        status = ucp_wire_mem_reg(firehose->wire, (void*)address, length, &mem);
-    }
-    if (status == UCS_OK) {
-        *pin_p = mem;
-    }
-    return status;
-}
-
-static void ucp_firehose_unpin(void *arg, void *pin)
-{
-    ucx_firehose_h firehose = arg;
-
-    ucp_wire_mem_dereg(firehose->wire, pin);
-}
 
 /* Relative to all of M and MAXVICTIM there are few buckets: at most as many as
  * an index counts */
@@ -51,13 +19,14 @@ static ucs_status_t ucp_firehose_size_up(ucx_firehose_h firehose,
 {
     const ucp_firehose_pin_ops_t ops = {ucp_firehose_pin, ucp_firehose_unpin,
                                         firehose};
-    size_t bucket = ucp_firehose_page_size();
+    const size_t page = sysconf(_SC_PAGESIZE);
+    size_t bucket     = page;
     size_t victims, lent;
 
     if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_BUCKET) {
         bucket = params->bucket;
     }
-    if ((bucket < ucp_firehose_page_size()) || (bucket & (bucket - 1)) ||
+    if ((bucket < page) || (bucket & (bucket - 1)) ||
         (bucket > (UINT64_C(1) << 40))) {
         return UCS_ERR_INVALID_PARAM;
     }
@@ -163,7 +132,7 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
         return NULL;
     }
     pthread_mutex_init(&firehose->lock, NULL);
-    ucp_firehose_unmapping_init(&firehose->unmapping);
+    ucs_lock_init(&firehose->unmapping.lock);
     ucs_list_head_init(&firehose->active);
     ucs_list_head_init(&firehose->later);
     ucs_list_head_init(&firehose->ready);
@@ -352,34 +321,6 @@ int ucp_firehose_is_idle(ucx_firehose_h firehose)
               ucs_list_is_empty(&firehose->later);
     ucp_firehose_unlock(firehose);
     return is_idle;
-}
-
-void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
-                           uint64_t end)
-{
-    unsigned place = UCP_FIREHOSE_UNMAPPING_MAX;
-    uint64_t doom;
-
-    if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
-        /* First, so that what is in the table since is pinned after this */
-        place = ucp_firehose_unmapping_enter(&firehose->unmapping, start, end);
-    }
-    doom = ucp_firehose_buckets_doom(&firehose->buckets, start, end);
-    if (doom != 0) {
-        ucp_firehose_revoker_wait(firehose, doom);
-    }
-    if (place != UCP_FIREHOSE_UNMAPPING_MAX) {
-        ucp_firehose_unmapping_leave(&firehose->unmapping, place, start,
-                                     ucs_clock_monotonic() +
-                                             UCP_FIREHOSE_UNMAPPING_MS *
-                                                     UINT64_C(1000000));
-    }
-}
-
-void
-ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
-{
-    ucp_firehose_unmapping_renew(&firehose->unmapping, start, end);
 }
 
 uint64_t

@@ -8,7 +8,6 @@
 #include "firehose_core.h"
 #include "firehose_tuning.h"
 #include "message.h"
-#include "unmapping.h"
 
 #include <pthread.h>
 
@@ -17,15 +16,14 @@
  *
  * The engine. Files call down this list:
  *   open.c      over UCP, with memory events and threads
+ *   mapped.c    memory events; whether memory is there to be pinned, or goes
  *   revoker.c   what is unmapped is revoked before it goes
- *   ucx_firehose.c  what a user calls
+ *   ucx_firehose.c  what a user calls; transfers that need nobody's leave
  *   firehose.c  life of an instance, progress
- *   hit.c       transfers that need nobody's leave, at once
  *   op.c        operations, their pieces, flush and fence, and their memory
  *   fire.c      initiator: which firehose points where, misses, revokes
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
- *   mapped.c    whether memory is there, asked of the kernel
  *
  * What is below firehose.c runs under the instance's lock. No function calls
  * the user back: what ended goes to `done`, and is told when the lock has been
@@ -178,6 +176,29 @@ typedef struct ucp_firehose_revoker {
     _Atomic(uint64_t) late;
 } ucp_firehose_revoker_t;
 
+/** Ranges that are known at a time; one more takes the place of the oldest. */
+#define UCP_FIREHOSE_UNMAPPING_MAX 64
+
+typedef struct ucp_firehose_unmapping_range {
+    uint64_t start;
+    uint64_t end;   /**< 0: free */
+    uint64_t until; /**< nanoseconds; UINT64_MAX: its event has not returned */
+} ucp_firehose_unmapping_range_t;
+
+/**
+ * Memory that is being unmapped. UCX's event comes before the memory goes, and
+ * none tells when it has gone: a peer that is told of the one and reaches for
+ * the memory at once would have it pinned again in between. So a range counts
+ * as being unmapped until memory is mapped there anew, or for some time after
+ * the event. The lock is taken inside munmap(), and never held across a call out.
+ */
+typedef struct ucp_firehose_unmapping { /* all 0: nothing is being unmapped */
+    ucs_lock_t                     lock;
+    unsigned                       next;
+    _Atomic(unsigned)              count; /**< that are not free */
+    ucp_firehose_unmapping_range_t ranges[UCP_FIREHOSE_UNMAPPING_MAX];
+} ucp_firehose_unmapping_t;
+
 struct ucx_firehose {
     pthread_mutex_t        lock; /**< all but the parameters; anything but it
                                   *   may be held when it is taken, and
@@ -250,13 +271,6 @@ void ucp_firehose_op_begun(ucp_firehose_piece_t *piece,
 /** The wire has moved a piece's data. */
 void ucp_firehose_piece_done(void *arg, ucs_status_t status);
 
-/* hit.c */
-/** @return UCS_OK: it is over, @a done is not called; UCS_INPROGRESS; or
- *          UCS_ERR_NO_ELEM: nothing has been begun, for it is no hit. */
-ucs_status_t ucp_firehose_hit(ucp_firehose_peer_t *peer, int is_put,
-                              char *local, uint64_t remote, size_t length,
-                              ucx_firehose_done_func_t done, void *arg);
-
 /** @return Zeroed memory for an operation, a piece or an epoch; NULL: none. */
 void *ucp_firehose_item_get(ucx_firehose_h firehose);
 void ucp_firehose_item_put(ucx_firehose_h firehose, void *pointer);
@@ -316,13 +330,6 @@ void ucp_firehose_run(ucx_firehose_h firehose);
  *  happened. */
 unsigned ucp_firehose_turn(ucx_firehose_h firehose);
 
-/* thread.c */
-/** A thread makes progress from now on, except while a fork is under way.
- *  @return UCS_ERR_NO_MEMORY if there can be none. */
-ucs_status_t ucp_firehose_thread_start(ucx_firehose_h firehose);
-/** When this returns it has ended; nothing if there is none. */
-void ucp_firehose_thread_stop(ucx_firehose_h firehose);
-
 /* revoker.c */
 ucs_status_t ucp_firehose_revoker_start(ucx_firehose_h firehose);
 /** When this returns its thread has ended, and no unmapping waits for long. */
@@ -350,16 +357,10 @@ static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
 }
 
 /* mapped.c */
-
-/** @return The page size in bytes. */
-size_t ucp_firehose_page_size(void);
-
-/**
- * @return UCS_OK; or UCS_ERR_INVALID_ADDR: some of it is not mapped, or, on
- *         kernels from 5.14 on, not for reading and writing, or its pages
- *         cannot be had.
- */
-ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length);
+/** As of @ref ucp_firehose_pin_ops_t; @a arg is the instance. */
+ucs_status_t ucp_firehose_pin(void *arg, uint64_t address, size_t length,
+                              void **pin_p);
+void ucp_firehose_unpin(void *arg, void *pin);
 
 END_C_DECLS
 

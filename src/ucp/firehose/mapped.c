@@ -3,6 +3,7 @@
  */
 #include "firehose_int.h"
 
+#include <ucs/sys/clock.h>
 #include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
@@ -10,13 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/*
+ * Memory of this process: whether it is there, and whether it is about to go
+ */
+
 /* Since Linux 5.14; not in this C library's headers */
 #define UCP_FIREHOSE_POPULATE_WRITE 23
-
-size_t ucp_firehose_page_size(void)
-{
-    return sysconf(_SC_PAGESIZE);
-}
 
 /* By the system call, not the function: hooks of memory events stand in front
  * of that, and this changes no mapping */
@@ -31,20 +31,18 @@ static int ucp_firehose_populate(uint64_t address, size_t length)
 static int ucp_firehose_can_populate(void)
 {
     static _Atomic(int) can; /* 0: unknown, 1: no, 2: yes */
+    const size_t size = sysconf(_SC_PAGESIZE);
+    int known         = ucs_load_relaxed(&can);
     void *page;
-    int known = ucs_load_relaxed(&can);
 
     if (known == 0) {
-        page = mmap(NULL, ucp_firehose_page_size(), PROT_READ | PROT_WRITE,
+        page = mmap(NULL, size, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED) {
             return 0;
         }
-        known = (ucp_firehose_populate((uintptr_t)page,
-                                       ucp_firehose_page_size()) == 0) ?
-                        2 :
-                        1;
-        munmap(page, ucp_firehose_page_size());
+        known = (ucp_firehose_populate((uintptr_t)page, size) == 0) ? 2 : 1;
+        munmap(page, size);
         ucs_store_relaxed(&can, known);
     }
     return known == 2;
@@ -53,7 +51,7 @@ static int ucp_firehose_can_populate(void)
 /* Older kernels tell of holes only */
 static ucs_status_t ucp_firehose_look_for_holes(uint64_t address, size_t length)
 {
-    const size_t page = ucp_firehose_page_size();
+    const size_t page = sysconf(_SC_PAGESIZE);
     unsigned char state;
     size_t at;
 
@@ -66,7 +64,9 @@ static ucs_status_t ucp_firehose_look_for_holes(uint64_t address, size_t length)
     return UCS_OK;
 }
 
-ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length)
+/* @return UCS_OK; or UCS_ERR_INVALID_ADDR: some of it is not mapped, or, from Linux
+ *         5.14 on, not for reading and writing, or its pages cannot be had */
+static ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length)
 {
     if (!ucp_firehose_can_populate()) {
         return ucp_firehose_look_for_holes(address, length);
@@ -77,4 +77,149 @@ ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length)
         }
     }
     return UCS_OK;
+}
+
+/* --- What is being unmapped ----------------------------------------------- */
+
+typedef ucp_firehose_unmapping_t unmapping_t;
+typedef ucp_firehose_unmapping_range_t range_t;
+
+/* Lock held */
+static void ucp_firehose_unmapping_set(unmapping_t *self, range_t *range,
+                                       uint64_t start, uint64_t end)
+{
+    unsigned count = ucs_load_relaxed(&self->count);
+
+    /* relaxed: who reads it without the lock looks again under it */
+    ucs_store_relaxed(&self->count, count + (end > 0) - (range->end > 0));
+    range->start = start;
+    range->end   = end;
+    range->until = UINT64_MAX;
+}
+
+/* The event has come. @return For ucp_firehose_unmapping_leave() */
+static unsigned
+ucp_firehose_unmapping_enter(unmapping_t *self, uint64_t start, uint64_t end)
+{
+    unsigned place;
+
+    if (ucs_lock_is_mine(&self->lock)) {
+        return UCP_FIREHOSE_UNMAPPING_MAX; /* in a signal handler: not known */
+    }
+    ucs_lock(&self->lock);
+    place      = self->next;
+    self->next = (place + 1) % UCP_FIREHOSE_UNMAPPING_MAX;
+    ucp_firehose_unmapping_set(self, &self->ranges[place], start, end);
+    ucs_unlock(&self->lock);
+    return place;
+}
+
+/* The event returns: from `until` on the range counts as gone */
+static void ucp_firehose_unmapping_leave(unmapping_t *self, unsigned place,
+                                         uint64_t start, uint64_t until)
+{
+    if (ucs_lock_is_mine(&self->lock)) {
+        return;
+    }
+    ucs_lock(&self->lock);
+    if (self->ranges[place].start == start) { /* else it is another's now */
+        self->ranges[place].until = until;
+    }
+    ucs_unlock(&self->lock);
+}
+
+void
+ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
+{
+    unmapping_t *self = &firehose->unmapping;
+    range_t *range;
+
+    /* relaxed: a thread that maps here after the unmapping is ordered with it
+     * by the kernel, or by what told it that the place is free */
+    if ((ucs_load_relaxed(&self->count) == 0) ||
+        ucs_lock_is_mine(&self->lock)) {
+        return;
+    }
+    ucs_lock(&self->lock);
+    for (range = self->ranges;
+         range < self->ranges + UCP_FIREHOSE_UNMAPPING_MAX; ++range) {
+        if ((range->start < end) && (range->end > start)) {
+            ucp_firehose_unmapping_set(self, range, 0, 0);
+        }
+    }
+    ucs_unlock(&self->lock);
+}
+
+/* @return Nonzero if something of the range is being unmapped */
+static int ucp_firehose_unmapping_has(unmapping_t *self, uint64_t start,
+                                      uint64_t end, uint64_t now)
+{
+    int has = 0;
+    range_t *range;
+
+    ucs_lock(&self->lock);
+    for (range = self->ranges;
+         range < self->ranges + UCP_FIREHOSE_UNMAPPING_MAX; ++range) {
+        if ((range->end > 0) && (range->until <= now)) {
+            ucp_firehose_unmapping_set(self, range, 0, 0);
+        }
+        has |= (range->start < end) && (range->end > start);
+    }
+    ucs_unlock(&self->lock);
+    return has;
+}
+
+/* --- Pinning and unmapping ------------------------------------------------ */
+
+ucs_status_t ucp_firehose_pin(void *arg, uint64_t address, size_t length,
+                              void **pin_p)
+{
+    ucx_firehose_h firehose = arg;
+    ucp_wire_mem_t *mem;
+    ucs_status_t status;
+
+    if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
+        ucp_firehose_unmapping_has(&firehose->unmapping, address,
+                                   address + length, ucs_clock_monotonic())) {
+        return UCS_ERR_NO_RESOURCE; /* it is tried again */
+    }
+    /* What registers without a look at the pages would fail at the peer, or in
+     * this process, when data move */
+    status = ucp_firehose_check_mapped(address, length);
+    if (status == UCS_OK) {
+        status = ucp_wire_mem_reg(firehose->wire, (void*)address, length, &mem);
+    }
+    if (status == UCS_OK) {
+        *pin_p = mem;
+    }
+    return status;
+}
+
+void ucp_firehose_unpin(void *arg, void *pin)
+{
+    ucx_firehose_h firehose = arg;
+
+    ucp_wire_mem_dereg(firehose->wire, pin);
+}
+
+void ucp_firehose_unmapped(ucx_firehose_h firehose, uint64_t start,
+                           uint64_t end)
+{
+    unsigned place = UCP_FIREHOSE_UNMAPPING_MAX;
+    uint64_t doom;
+
+    if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
+        /* First, so that what is in the table since is pinned after this */
+        place = ucp_firehose_unmapping_enter(&firehose->unmapping, start, end);
+    }
+    doom = ucp_firehose_buckets_doom(&firehose->buckets, start, end);
+    if (doom != 0) {
+        ucp_firehose_revoker_wait(firehose, doom);
+    }
+    if (place != UCP_FIREHOSE_UNMAPPING_MAX) {
+        ucp_firehose_unmapping_leave(&firehose->unmapping, place, start,
+                                     ucs_clock_monotonic() +
+                                             UCP_FIREHOSE_UNMAPPING_MS *
+                                                     UINT64_C(1000000));
+    }
 }

@@ -261,13 +261,6 @@ void ucp_pipeline_sweeper_start(ucx_pipeline_h self);
 void ucp_pipeline_sweeper_stop(ucx_pipeline_h self);
 void ucp_pipeline_sweeper_ring(ucx_pipeline_h self);
 
-/* pipeline_new.c: with the pipeline's lock held; _unmapped with the cache's */
-int ucp_pipeline_new_returns(ucx_pipeline_h self, uintptr_t start,
-                             uintptr_t end);
-int ucp_pipeline_new_stays(ucx_pipeline_h self, uintptr_t start, uintptr_t end);
-void ucp_pipeline_new_unmapped(ucp_pipeline_cache_t *cache, uintptr_t start,
-                               uintptr_t end);
-
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);
 void ucp_pipeline_tune_begin(ucx_pipeline_request_h req);
