@@ -3,7 +3,7 @@
  */
 #include "sim_int.h"
 
-#include <tools/replay/replay_random.h>
+#include <tools/replay/replay_process.h>
 #include <tools/tool.h>
 #include <ucs/sys/hash.h>
 #include <ucs/trace/trace.h>

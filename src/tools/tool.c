@@ -99,6 +99,19 @@ void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size)
     return tool_realloc(items, *capacity_p * size);
 }
 
+static int tool_compare(const void *a, const void *b)
+{
+    double x = *(const double*)a, y = *(const double*)b;
+
+    return (x > y) - (x < y);
+}
+
+double tool_median(double *numbers, size_t count)
+{
+    qsort(numbers, count, sizeof(*numbers), tool_compare);
+    return numbers[count / 2];
+}
+
 char *tool_strdup(const char *str)
 {
     return tool_format("%s", str);

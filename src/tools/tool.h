@@ -95,6 +95,9 @@ char *tool_strdup(const char *str);
  */
 void *tool_grow(void *items, size_t count, size_t *capacity_p, size_t size);
 
+/** Sort numbers. @return The one in the middle; there is memory for one at least. */
+double tool_median(double *numbers, size_t count);
+
 /** Replace control characters (and DEL) by '?', in place. */
 void tool_string_sanitize(char *str);
 

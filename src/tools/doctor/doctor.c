@@ -4,10 +4,17 @@
 #include "doctor.h"
 
 #include <tools/tool.h>
+#include <ucs/sys/math.h>
 
+#include <glob.h>
 #include <jansson.h>
+#include <linux/capability.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 static const char *const tool_doctor_levels[] = {
@@ -164,6 +171,252 @@ static int tool_doctor_write(const tool_doctor_t *doctor, const char *file)
     }
     free(text);
     return ret;
+}
+
+/*
+ * What needs no UCX: limits, kernel, devices, processors
+ */
+
+#define TOOL_DOCTOR_VERBS_SECONDS 5
+
+/* UCX and the MPIs keep queues of some MB a rank there. Halved: four ranks may
+ * fail where nothing was said; doubled: a container's default is told of. */
+#define TOOL_DOCTOR_SHM_MIN (UINT64_C(64) << 20)
+
+/* What is in a small file of the kernel's, until the next call; empty if it cannot
+ * be read */
+static const char *tool_doctor_read(const char *path)
+{
+    static char text[4096];
+    FILE *stream = fopen(path, "r");
+    size_t got   = 0;
+
+    if (stream != NULL) {
+        got = fread(text, 1, sizeof(text) - 1, stream);
+        fclose(stream);
+    }
+    text[got] = '\0';
+    return text;
+}
+
+/* What follows a name in /proc/self/status */
+static unsigned long long tool_doctor_status(const char *name, int base)
+{
+    const char *at = strstr(tool_doctor_read("/proc/self/status"), name);
+
+    return (at != NULL) ? strtoull(at + strlen(name), NULL, base) : 0;
+}
+
+static void tool_doctor_kernel(tool_doctor_t *doctor)
+{
+    int is_container = (access("/.dockerenv", F_OK) == 0) ||
+                       (access("/run/.containerenv", F_OK) == 0) ||
+                       (getenv("container") != NULL);
+    int is_filtered  = tool_doctor_status("Seccomp:", 10) > 0;
+    const char *pages;
+    struct utsname name;
+
+    uname(&name);
+    pages = tool_doctor_read("/sys/kernel/mm/transparent_hugepage/enabled");
+    tool_doctor_say(doctor, TOOL_DOCTOR_OK, "kernel", NULL, tool_format(
+            "%s %s %s%s%s; huge pages %.*s", name.sysname, name.release,
+            name.machine, is_container ? ", in a container" : "",
+            is_filtered ? ", under a seccomp filter" : "",
+            (int)strcspn(pages, "\n"), pages));
+}
+
+static void tool_doctor_memlock(tool_doctor_t *doctor)
+{
+    int is_free = (tool_doctor_status("CapEff:", 16) >>
+                   CAP_IPC_LOCK) & 1; /* what it locks is not counted */
+    struct rlimit limit;
+    char buf[TOOL_UNITS_MAX];
+
+    getrlimit(RLIMIT_MEMLOCK, &limit);
+    is_free |= limit.rlim_cur == RLIM_INFINITY;
+    tool_doctor_say(doctor, !is_free, "memlock",
+                    "raise ulimit -l (limits.conf, LimitMEMLOCK), or set "
+                    "UCX_MD_HELPER_MAX_PINNED below it",
+                    tool_format("%s may be locked", is_free ? "all memory" :
+                                tool_units_print_bytes(limit.rlim_cur, buf)));
+}
+
+static void tool_doctor_shm(tool_doctor_t *doctor)
+{
+    struct statvfs fs = {};
+    uint64_t bytes;
+    char buf[TOOL_UNITS_MAX];
+
+    (void)statvfs("/dev/shm", &fs); /* not there: none is free */
+    bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
+    tool_doctor_say(doctor, bytes < TOOL_DOCTOR_SHM_MIN, "/dev/shm",
+                    "enlarge it (a container: --shm-size), remove what ended "
+                    "jobs left there",
+                    tool_format("%s free", tool_units_print_bytes(bytes, buf)));
+}
+
+/* By this process's mask and its cgroup */
+static void tool_doctor_cpus(tool_doctor_t *doctor)
+{
+    double cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    double quota, period;
+    cpu_set_t set;
+
+    if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+        cpus = CPU_COUNT(&set);
+    }
+    if (sscanf(tool_doctor_read("/sys/fs/cgroup/cpu.max"), "%lf %lf", &quota,
+               &period) == 2) {
+        cpus = ucs_min(cpus, quota / period);
+    }
+    tool_doctor_say(doctor, cpus < 2, "processors",
+                    "give the job more than its ranks use, do not bind ranks to "
+                    "one core, or set UCX_MD_HELPER_POLICY=rent",
+                    tool_format("%.3g may be used; the helper takes what ranks "
+                                "leave", cpus));
+}
+
+/* What ibv_devinfo says of each device, a line "key: value" each */
+static void tool_doctor_devices(tool_doctor_t *doctor)
+{
+    char *const argv[] = {"ibv_devinfo", "-v", NULL};
+    char *text         = tool_job_ask(argv, TOOL_DOCTOR_VERBS_SECONDS);
+    char *rest         = text;
+    char device[64]    = "", max[64] = "", value[64];
+    const char *odp    = "";
+    char *line;
+
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (sscanf(line, " hca_id: %63s", device) == 1) {
+            odp = "no ODP";
+        }
+        if (strstr(line, "ODP_SUPPORT") != NULL) {
+            odp = "ODP (not used: the helper pins)";
+        }
+        (void)sscanf(line, " max_mr: %63s", max);
+        if (sscanf(line, " state: %63s", value) == 1) { /* of a port */
+            tool_doctor_say(doctor, strcmp(value, "PORT_ACTIVE") != 0, "device",
+                            "bring the link up: UCX leaves such a port out",
+                            tool_format("%s: %s, max_mr %s, %s", device, value,
+                                        max, odp));
+        }
+    }
+    free(text);
+}
+
+static void tool_doctor_machine(tool_doctor_t *doctor)
+{
+    tool_doctor_kernel(doctor);
+    tool_doctor_devices(doctor);
+    tool_doctor_memlock(doctor);
+    tool_doctor_shm(doctor);
+    tool_doctor_cpus(doctor);
+}
+
+/*
+ * The MPI, and variables of others
+ */
+
+#define TOOL_DOCTOR_MPI_SECONDS 10
+
+/* Before the version, in Hydra's second line; Open MPI's is its first */
+#define TOOL_DOCTOR_HYDRA "Version:"
+
+/* Variables of others that keep UCX, or what it registers, from the helper: set to
+ * anything else than the word, if there is one */
+static const struct {
+    const char *variable;
+    const char *fine;
+    const char *text;
+    const char *cure;
+} tool_doctor_variables[] = {
+    {"OMPI_MCA_pml", "ucx", "Open MPI sends without UCX",
+     "set OMPI_MCA_pml=ucx, or unset it where there is an RDMA device"},
+    {"MPIR_CVAR_CH4_NETMOD", "ucx", "MPICH sends without UCX",
+     "unset MPIR_CVAR_CH4_NETMOD, or set it to ucx"},
+    {"RDMAV_FORK_SAFE", NULL, "registered memory is kept from children",
+     "unset RDMAV_FORK_SAFE: Linux 5.12 and later copy registered pages"},
+    {"IBV_FORK_SAFE", NULL, "registered memory is kept from children",
+     "unset IBV_FORK_SAFE: Linux 5.12 and later copy registered pages"},
+    {NULL, NULL, NULL, NULL}
+};
+
+static void tool_doctor_environment(tool_doctor_t *doctor)
+{
+    const char *value;
+    int i;
+
+    for (i = 0; tool_doctor_variables[i].variable != NULL; ++i) {
+        value = getenv(tool_doctor_variables[i].variable);
+        if ((value != NULL) && ((tool_doctor_variables[i].fine == NULL) ||
+                                strcmp(value, tool_doctor_variables[i].fine))) {
+            tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "environment",
+                            tool_doctor_variables[i].cure,
+                            tool_format("%s=%s: %s",
+                                        tool_doctor_variables[i].variable, value,
+                                        tool_doctor_variables[i].text));
+        }
+    }
+}
+
+static void tool_doctor_openmpi(tool_doctor_t *doctor)
+{
+    char *const argv[] = {"ompi_info", NULL};
+    char *text         = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS);
+    glob_t devices;
+
+    if ((*text != '\0') && (strstr(text, "MCA pml: ucx") == NULL)) {
+        tool_doctor_say(doctor, TOOL_DOCTOR_STOPS, "MPI",
+                        "use an Open MPI that is built with UCX",
+                        tool_strdup("this Open MPI is built without UCX"));
+    } else if ((glob("/sys/class/infiniband/*", 0, NULL, &devices) != 0) &&
+               !doctor->run->software_nic &&
+               (getenv("OMPI_MCA_pml") == NULL)) {
+        tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "MPI",
+                        "on one host run --software-nic; else set "
+                        "OMPI_MCA_pml=ucx, OMPI_MCA_pml_ucx_tls=any, "
+                        "OMPI_MCA_pml_ucx_devices=any",
+                        tool_strdup("without an RDMA device Open MPI does not "
+                                    "take UCX"));
+    }
+    free(text);
+}
+
+static void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
+{
+    char *text, *version;
+    tool_launcher_t kind = tool_launcher_detect(launcher, &text);
+
+    if (kind == TOOL_LAUNCHER_NONE) {
+        free(text);
+        tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "MPI",
+                        "load its module; ucx-helper doctor LAUNCHER looks at "
+                        "another", tool_format("'%s' is no MPI's launcher",
+                                               launcher));
+        tool_doctor_environment(doctor);
+        return;
+    }
+
+    version = strstr(text, TOOL_DOCTOR_HYDRA);
+    version = (version == NULL) ? text :
+              version + strlen(TOOL_DOCTOR_HYDRA) +
+                      strspn(version + strlen(TOOL_DOCTOR_HYDRA), " ");
+    if (strstr(text, "ch4:ofi") != NULL) {
+        tool_doctor_say(doctor, TOOL_DOCTOR_STOPS, "MPI",
+                        "use an MPICH that is built with ch4:ucx",
+                        tool_strdup("this MPICH is built for libfabric "
+                                    "(ch4:ofi)"));
+    } else {
+        tool_doctor_say(doctor, TOOL_DOCTOR_OK, "MPI", NULL,
+                        tool_format("%s, %s: %.*s", launcher,
+                                    tool_launcher_name(kind),
+                                    (int)strcspn(version, "\n"), version));
+    }
+    free(text);
+    if (kind == TOOL_LAUNCHER_OPENMPI) {
+        tool_doctor_openmpi(doctor);
+    }
+    tool_doctor_environment(doctor);
 }
 
 /*

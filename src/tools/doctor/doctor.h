@@ -54,12 +54,6 @@ typedef struct tool_doctor_cost {
 void tool_doctor_say(tool_doctor_t *doctor, tool_doctor_level_t level,
                      const char *name, const char *cure, char *text);
 
-/** machine.c: what needs no UCX: limits, kernel, devices, processors. */
-void tool_doctor_machine(tool_doctor_t *doctor);
-
-/** mpi.c: the MPI, and variables of others. @param launcher  The MPI's. */
-void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher);
-
 /** ucx.c: UCX, its memory domains, the helper in them. */
 void tool_doctor_ucx(tool_doctor_t *doctor);
 

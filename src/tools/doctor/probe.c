@@ -180,24 +180,12 @@ static ucs_status_t tool_probe_once(uct_md_h md, void *memory, size_t length,
     return status;
 }
 
-static int tool_probe_compare(const void *a, const void *b)
-{
-    double x = *(const double*)a, y = *(const double*)b;
-
-    return (x > y) - (x < y);
-}
-
-static double tool_probe_median(tool_probe_times_t *times, int kind)
-{
-    qsort(times->ns[kind], times->count, sizeof(double), tool_probe_compare);
-    return times->ns[kind][times->count / 2];
-}
-
 /* Of an operation, and of a page */
 static void tool_probe_print(tool_probe_times_t *times, int kind, size_t many)
 {
-    double few_ns  = tool_probe_median(times, kind);
-    double many_ns = tool_probe_median(times, kind + TOOL_PROBE_REG_MANY);
+    double few_ns  = tool_median(times->ns[kind], times->count);
+    double many_ns = tool_median(times->ns[kind + TOOL_PROBE_REG_MANY],
+                                 times->count);
     double page_ns = ucs_max(0, (many_ns - few_ns) / (many - TOOL_PROBE_FEW));
 
     printf(" %.1f %.2f", ucs_max(0, few_ns - TOOL_PROBE_FEW * page_ns),

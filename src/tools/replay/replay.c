@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay.h"
-#include "replay_tuning.h"
 
 #include <stdlib.h>
 #include <string.h>

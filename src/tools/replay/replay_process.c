@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "replay_process.h"
-#include "replay_random.h"
 
 #include <tools/tool.h>
 #include <ucs/trace/trace.h>

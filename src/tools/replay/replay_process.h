@@ -7,6 +7,9 @@
 #include "replay_fiber.h"
 
 #include <ucs/regcache/regcache.h>
+#include <ucs/sys/hash.h>
+
+#include <math.h>
 
 /**
  * @file replay_process.h
@@ -26,6 +29,61 @@
  */
 
 BEGIN_C_DECLS
+
+/* The engine's constants by name, for --tuning and bench/ablate: replay_options.c */
+
+/** A row of a table of constants. */
+typedef struct replay_tuning_row {
+    const char *name;
+    size_t     offset;  /**< of the member in the whole struct */
+    int        is_real; /**< a double, else a uint64_t */
+    const char *unit;
+    const char *why;    /**< what it is, source or reason */
+    const char *effect; /**< what changes when it is halved, doubled */
+} replay_tuning_row_t;
+
+/** Rows of both tables, in the order of the struct; the last has no name. */
+extern const replay_tuning_row_t replay_tuning_rows[];
+
+/** @return The value of a row. */
+double replay_tuning_get(const ucs_regcache_tuning_t *tuning,
+                         const replay_tuning_row_t *row);
+
+/**
+ * Set one constant.
+ *
+ * @param [in] value  Rounded down where the constant is whole.
+ *
+ * @return UCS_OK, UCS_ERR_NO_ELEM if there is none of this name, or
+ *         UCS_ERR_INVALID_PARAM if the value is not above 0, or not finite, or
+ *         below 1 where the constant is whole.
+ */
+ucs_status_t replay_tuning_set(ucs_regcache_tuning_t *tuning, const char *name,
+                               double value);
+
+/* Random numbers that are the same for the same seed, everywhere */
+
+#define REPLAY_2_PI 6.283185307179586
+
+/** splitmix64 */
+static inline uint64_t replay_random(uint64_t *state)
+{
+    return ucs_hash_random(state);
+}
+
+/** @return A number in (0, 1]. */
+static inline double replay_random_uniform(uint64_t *state)
+{
+    return ((replay_random(state) >> 11) + 1) * 0x1p-53;
+}
+
+/** @return A number of the normal distribution, mean 0, deviation 1. */
+static inline double replay_random_normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(replay_random_uniform(state)));
+
+    return radius * cos(REPLAY_2_PI * replay_random_uniform(state));
+}
 
 /** nanoseconds = page_ns * pages + base_ns */
 typedef struct replay_cost {

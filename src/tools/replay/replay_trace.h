@@ -159,10 +159,6 @@ int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
 int replay_repeat_apply(const replay_repeat_t *repeat,
                         replay_trace_t *trace);
 
-/** The last part of that: distinct ranges of pages, segments between their ends,
- *  which uses are cold; leaves out unmaps that touch no range. */
-void replay_items_make(replay_trace_t *trace);
-
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);
 

@@ -71,22 +71,6 @@ const replay_figures_t *tool_try_forecast(const tool_try_t *try,
  *          share of the run; but for first uses, which nobody saves. */
 double tool_try_price(const tool_try_t *try, ucs_regcache_policy_t policy);
 
-/** Sleep in a thread beside the job, as the helper does. @return Nonzero if it does. */
-int tool_try_sleeper_start(void);
-
-/** End that. @param params  Receives how late it was each time, and the median. */
-void tool_try_sleeper_end(replay_params_t *params);
-
-/**
- * Put a program before this process's stdin, if that can be read but once, which writes
- * to a file what is read.
- *
- * @return The program, to be ended by @ref tool_try_tee_end, which makes that file stdin;
- *         -1: there is none.
- */
-pid_t tool_try_tee(const char *file);
-void tool_try_tee_end(pid_t pid, const char *file);
-
 /** Print table and advice, or the object, to stdout. @return An exit status. */
 int tool_try_print(const tool_try_t *try);
 

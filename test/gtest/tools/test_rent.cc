@@ -3,7 +3,7 @@
  */
 #include "replay_fixture.h"
 
-#include <tools/replay/replay_tuning.h>
+#include <tools/replay/replay_process.h>
 
 #include <cmath>
 #include <cstring>

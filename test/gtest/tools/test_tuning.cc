@@ -3,7 +3,7 @@
  */
 #include <gtest/gtest.h>
 
-#include <tools/replay/replay_tuning.h>
+#include <tools/replay/replay_process.h>
 
 #include <cmath>
 #include <cstring>
