@@ -4,7 +4,7 @@
 #include "regcache_inside.h"
 #include "datastruct_inside.h"
 
-#include <ucs/regcache/policy/buffer.h>
+#include <ucs/regcache/policy/apply.h>
 #include <ucs/regcache/regcache_int.h>
 
 #include <string.h>
@@ -44,7 +44,7 @@ static int ucs_regcache_is_known(ucs_regcache_h cache,
     if (cache->plan.ops->keeps_dormant && (buffers != NULL)) {
         for (i = 0; i < buffers->count; ++i) {
             if ((buffers->list[i].region == region) &&
-                ucs_regcache_buffer_is_current(&buffers->list[i])) {
+                (ucs_regcache_region_gen(region) == buffers->list[i].generation)) {
                 return 1;
             }
         }
@@ -168,16 +168,18 @@ static const char *ucs_regcache_sums_check(ucs_regcache_h cache,
                                            const ucs_regcache_sums_t *sums)
 {
     const ucs_regcache_account_t *account = &cache->account;
+    const ucs_regcache_stats_t *stats     = &cache->stats;
     const unsigned *count                 = sums->count;
 
-    UCS_REGCACHE_REQUIRE(account->pinned >= sums->pinned);
-    UCS_REGCACHE_REQUIRE(account->pinned <= sums->pinned + sums->registering);
-    UCS_REGCACHE_REQUIRE(account->pinned <= account->pinned_peak);
-    UCS_REGCACHE_REQUIRE(account->pinned == sums->counted);
+    UCS_REGCACHE_REQUIRE(stats->pinned_bytes >= sums->pinned);
+    UCS_REGCACHE_REQUIRE(stats->pinned_bytes <=
+                         sums->pinned + sums->registering);
+    UCS_REGCACHE_REQUIRE(stats->pinned_bytes <= stats->pinned_peak_bytes);
+    UCS_REGCACHE_REQUIRE(stats->pinned_bytes == sums->counted);
     UCS_REGCACHE_REQUIRE(ucs_regcache_is_same(
-            ucs_regcache_why_held(&account->why) + sums->held,
+            ucs_regcache_why_held(&stats->why) + sums->held,
             account->pinned_ns));
-    UCS_REGCACHE_REQUIRE(account->regions ==
+    UCS_REGCACHE_REQUIRE(stats->regions ==
                          count[UCS_REGCACHE_STATE_LIVE] + account->transit);
     UCS_REGCACHE_REQUIRE(account->transit >=
                          count[UCS_REGCACHE_STATE_DEREGISTERING]);
@@ -245,7 +247,7 @@ static const char *ucs_regcache_quiet_check(ucs_regcache_h cache,
 {
     UCS_REGCACHE_REQUIRE(sums->census.busy == 0);
     UCS_REGCACHE_REQUIRE(cache->account.transit == 0);
-    UCS_REGCACHE_REQUIRE(cache->account.pinned == sums->pinned);
+    UCS_REGCACHE_REQUIRE(cache->stats.pinned_bytes == sums->pinned);
     UCS_REGCACHE_REQUIRE(cache->account.small == sums->small);
     UCS_REGCACHE_REQUIRE(ucs_first_sum_get(&cache->use.bytes) == sums->in_use);
     UCS_REGCACHE_REQUIRE(ucs_dq_is_valid(cache->use.queue));

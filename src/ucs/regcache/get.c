@@ -135,7 +135,7 @@ ucs_regcache_region_begin_late(ucs_regcache_h cache,
     uint64_t now = ucs_regcache_now(cache);
 
     ucs_regcache_lock(cache);
-    cache->account.late += request->size_class == UCS_REGCACHE_CLASS_MANAGED;
+    cache->stats.late += request->size_class == UCS_REGCACHE_CLASS_MANAGED;
     ucs_regcache_account_loss(cache, loss, now);
     ucs_regcache_unlock(cache);
     /* Waiting was part of the use: the next one is due a period after this
@@ -160,9 +160,9 @@ static int ucs_regcache_see(ucs_regcache_h cache,
 
     if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
         if (seen) {
-            ++cache->account.missed;
+            ++cache->stats.missed;
         } else {
-            ++cache->account.cold;
+            ++cache->stats.cold;
         }
     }
     ucs_regcache_account(cache, request->now);

@@ -122,6 +122,7 @@ struct ucs_regcache {
     ucs_regcache_store_t   store;
     ucs_regcache_reclaim_t reclaim;
     ucs_regcache_account_t account;
+    ucs_regcache_stats_t   stats;     /* what the lock protects of them */
     ucs_regcache_cost_t    cost;
     ucs_regcache_soft_t    soft;
     uint64_t               leave_told; /* bytes of env.leave_bytes */

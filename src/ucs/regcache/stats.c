@@ -5,8 +5,6 @@
 
 #include <ucs/predict/saturate.h>
 
-#include <string.h>
-
 static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
                                      ucs_regcache_model_t *model)
 {
@@ -52,45 +50,8 @@ static uint64_t ucs_regcache_stats_spared(ucs_regcache_h cache)
     double a, b, ns;
 
     ucs_predict_cost_line(&cache->cost.reg, &a, &b);
-    ns = a * pages + b * account->spared;
+    ns = a * pages + b * cache->stats.spared;
     return (ns > 0) ? ucs_predict_sat_ceil(ns) : 0;
-}
-
-static void ucs_regcache_stats_account(ucs_regcache_h cache,
-                                       ucs_regcache_stats_t *stats)
-{
-    const ucs_regcache_account_t *account = &cache->account;
-
-    stats->pinned_bytes            = account->pinned;
-    stats->pinned_peak_bytes       = account->pinned_peak;
-    /* Up to when each region was looked at */
-    stats->pinned_byte_ns          = ucs_regcache_why_held(&account->why);
-    stats->leave_pinned_bytes      = cache->memory.seen.bytes;
-    stats->leave_pinned_peak_bytes = account->leave_peak;
-    stats->leave_pinned_byte_ns    = account->leave_ns;
-    stats->regions                 = account->regions;
-    stats->regions_peak            = account->regions_peak;
-    stats->region_ns               = account->region_ns;
-    stats->leave_pinned_regions_peak =
-            (uint64_t)(account->leave_regions_peak + 0.5);
-    stats->region_bytes            = (uint64_t)cache->config.region_bytes;
-    stats->on_time                 = account->hits;
-    stats->late                    = account->late;
-    stats->missed                  = account->missed;
-    stats->cold                    = account->cold;
-    stats->wasted                  = account->wasted;
-    stats->evicted                 = account->evicted;
-    stats->invalidated             = account->invalidated;
-    stats->over_ceiling            = account->over_ceiling;
-    stats->failed                  = account->failed;
-    stats->lost_ns                 = ucs_regcache_why_lost(&account->why);
-    stats->why                     = account->why;
-    stats->repinned                = account->repinned;
-    stats->covers                  = account->covers;
-    stats->spared                  = account->spared;
-    stats->spared_ns               = ucs_regcache_stats_spared(cache);
-    stats->soft_ceiling_bytes      = ucs_regcache_soft_bytes(cache);
-    stats->soft_ceiling_raises     = cache->soft.raises;
 }
 
 int ucs_regcache_is_locked_here(ucs_regcache_h cache)
@@ -102,10 +63,18 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
                         ucs_regcache_stats_t *stats)
 {
     ucs_regcache_stats_walk(cache, now);
-    memset(stats, 0, sizeof(*stats));
     ucs_regcache_lock(cache);
     ucs_regcache_account(cache, now);
-    ucs_regcache_stats_account(cache, stats);
+    *stats = cache->stats;
+    /* Up to when each region was looked at */
+    stats->pinned_byte_ns            = ucs_regcache_why_held(&stats->why);
+    stats->lost_ns                   = ucs_regcache_why_lost(&stats->why);
+    stats->leave_pinned_bytes        = cache->memory.seen.bytes;
+    stats->leave_pinned_regions_peak = cache->account.leave_regions_peak + 0.5;
+    stats->region_bytes              = cache->config.region_bytes;
+    stats->spared_ns                 = ucs_regcache_stats_spared(cache);
+    stats->soft_ceiling_bytes        = ucs_regcache_soft_bytes(cache);
+    stats->soft_ceiling_raises       = cache->soft.raises;
     ucs_regcache_stats_model(&cache->cost.reg, &stats->register_model);
     ucs_regcache_stats_model(&cache->cost.dereg, &stats->deregister_model);
     stats->registrations = stats->register_model.samples;
@@ -132,43 +101,16 @@ static void ucs_regcache_stats_add_model(ucs_regcache_model_t *sum,
 void ucs_regcache_stats_add(ucs_regcache_stats_t *sum,
                             const ucs_regcache_stats_t *stats)
 {
-    sum->pinned_bytes            += stats->pinned_bytes;
-    sum->pinned_peak_bytes       += stats->pinned_peak_bytes;
-    sum->pinned_byte_ns          += stats->pinned_byte_ns;
-    sum->leave_pinned_bytes      += stats->leave_pinned_bytes;
-    sum->leave_pinned_peak_bytes += stats->leave_pinned_peak_bytes;
-    sum->leave_pinned_byte_ns    += stats->leave_pinned_byte_ns;
-    sum->in_use_peak_bytes       += stats->in_use_peak_bytes;
-    sum->regions                 += stats->regions;
-    sum->regions_peak            += stats->regions_peak;
-    sum->region_ns               += stats->region_ns;
-    sum->leave_pinned_regions_peak += stats->leave_pinned_regions_peak;
-    sum->region_bytes             = stats->region_bytes; /* as all domains' */
-    sum->uses                    += stats->uses;
-    sum->on_time                 += stats->on_time;
-    sum->late                    += stats->late;
-    sum->missed                  += stats->missed;
-    sum->cold                    += stats->cold;
-    sum->wasted                  += stats->wasted;
-    sum->evicted                 += stats->evicted;
-    sum->invalidated             += stats->invalidated;
-    sum->over_ceiling            += stats->over_ceiling;
-    sum->failed                  += stats->failed;
-    sum->lost_ns                 += stats->lost_ns;
+#define UCS_FIGURE(_type, _name, ...) sum->_name += stats->_name;
+#include <ucs/regcache/stats_table.h>
+#undef UCS_FIGURE
+    sum->pinned_bytes    += stats->pinned_bytes;
+    sum->regions         += stats->regions;
+    sum->region_bytes     = stats->region_bytes; /* as all domains' */
+    sum->over_ceiling    += stats->over_ceiling;
+    sum->failed          += stats->failed;
+    sum->announced_first += stats->announced_first;
     ucs_regcache_why_add(&sum->why, &stats->why);
-    sum->registrations           += stats->registrations;
-    sum->repinned                += stats->repinned;
-    sum->covers                  += stats->covers;
-    sum->spared                  += stats->spared;
-    sum->spared_ns               += stats->spared_ns;
-    sum->soft_ceiling_bytes      += stats->soft_ceiling_bytes;
-    sum->soft_ceiling_raises     += stats->soft_ceiling_raises;
-    sum->heard                   += stats->heard;
-    sum->announced               += stats->announced;
-    sum->announced_on_time       += stats->announced_on_time;
-    sum->announced_late          += stats->announced_late;
-    sum->announced_first         += stats->announced_first;
-    sum->idle_steps              += stats->idle_steps;
     ucs_regcache_stats_add_model(&sum->register_model, &stats->register_model);
     ucs_regcache_stats_add_model(&sum->deregister_model,
                                  &stats->deregister_model);

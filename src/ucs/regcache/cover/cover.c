@@ -275,6 +275,6 @@ void ucs_regcache_cover_serves(ucs_regcache_h cache,
     ucs_regcache_account(cache, request->now);
     ucs_extents_add(&cache->memory.seen, request->first, request->last);
     ucs_regcache_account(cache, request->now);
-    ++cache->account.spared;
+    ++cache->stats.spared;
     cache->account.spared_pages += pages;
 }

@@ -1,8 +1,6 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "price.h"
-
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/saturate.h>
@@ -47,7 +45,7 @@ void ucs_regcache_idle_end(ucs_regcache_h cache)
     uint64_t registered;
 
     ucs_regcache_lock(cache);
-    registered = cache->account.missed + cache->account.cold;
+    registered = cache->stats.missed + cache->stats.cold;
     ucs_regcache_unlock(cache);
     idling->is_used    |= (registered != idling->registered);
     idling->registered  = registered;

@@ -10,21 +10,22 @@
 void ucs_regcache_account(ucs_regcache_h cache, uint64_t now)
 {
     ucs_regcache_account_t *account = &cache->account;
+    ucs_regcache_stats_t *stats     = &cache->stats;
+    size_t seen                     = cache->memory.seen.bytes;
     double elapsed;
 
     /* Times were taken outside of the lock, so they may arrive out of order */
     if (now > account->time) {
-        elapsed             = now - account->time;
-        account->pinned_ns += elapsed * account->pinned;
-        account->region_ns += elapsed * account->regions;
-        account->leave_ns  += elapsed * cache->memory.seen.bytes;
-        account->time       = now;
+        elapsed                      = now - account->time;
+        account->pinned_ns          += elapsed * stats->pinned_bytes;
+        stats->region_ns            += elapsed * stats->regions;
+        stats->leave_pinned_byte_ns += elapsed * seen;
+        account->time                = now;
     }
-    if (cache->memory.seen.bytes > account->leave_peak) {
-        account->leave_peak = cache->memory.seen.bytes;
-    }
-    account->leave_regions_peak = ucs_max(account->leave_regions_peak,
-                                          cache->memory.seen.pieces);
+    stats->leave_pinned_peak_bytes = ucs_max(stats->leave_pinned_peak_bytes,
+                                             seen);
+    account->leave_regions_peak    = ucs_max(account->leave_regions_peak,
+                                             cache->memory.seen.pieces);
 }
 
 /* Why it is held before the helper has planned anything */
@@ -86,35 +87,36 @@ void ucs_regcache_account_region(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, int sign,
                                  uint64_t now)
 {
-    ucs_regcache_account_t *account = &cache->account;
-    size_t length                   = ucs_regcache_pinned_length(region);
+    ucs_regcache_stats_t *stats = &cache->stats;
+    size_t length               = ucs_regcache_pinned_length(region);
 
     ucs_regcache_account(cache, now);
     if (sign > 0) {
-        account->pinned += length;
-        ++account->regions;
+        stats->pinned_bytes += length;
+        ++stats->regions;
         ucs_regcache_account_pinned(cache, region);
     } else {
         ucs_regcache_account_fold(cache, region);
-        region->is_pinned = 0;
-        account->pinned  -= length;
-        --account->regions;
+        region->is_pinned    = 0;
+        stats->pinned_bytes -= length;
+        --stats->regions;
         if (cache->env.budget != NULL) {
             cache->env.budget->unclaim(cache->env.arg, length);
         }
     }
     if (region->size_class == UCS_REGCACHE_CLASS_SMALL) {
-        account->small += sign;
+        cache->account.small += sign;
     }
-    account->pinned_peak  = ucs_max(account->pinned_peak, account->pinned);
-    account->regions_peak = ucs_max(account->regions_peak, account->regions);
+    stats->pinned_peak_bytes = ucs_max(stats->pinned_peak_bytes,
+                                       stats->pinned_bytes);
+    stats->regions_peak      = ucs_max(stats->regions_peak, stats->regions);
 }
 
 static void ucs_regcache_account_held(ucs_regcache_h cache,
                                       const ucs_regcache_region_t *region,
                                       ucs_regcache_held_t held, double ns)
 {
-    cache->account.why.held_byte_ns[held] +=
+    cache->stats.why.held_byte_ns[held] +=
             ns * (double)ucs_regcache_pinned_length(region);
 }
 
@@ -140,7 +142,7 @@ static void ucs_regcache_account_idle(ucs_regcache_h cache,
         late = ucs_min(late, idle);
     }
     if (why == UCS_REGCACHE_HELD_AHEAD) {
-        cache->account.why.ahead_ns += idle;
+        cache->stats.why.ahead_ns += idle;
     }
     ucs_regcache_account_held(cache, region, why, (double)(idle - late));
     ucs_regcache_account_held(cache, region, UCS_REGCACHE_HELD_LATE,
@@ -175,7 +177,7 @@ void ucs_regcache_account_fold(ucs_regcache_h cache,
     uint64_t elapsed, under_way;
     int64_t in_use;
 
-    cache->account.hits += uses - region->counted;
+    cache->stats.on_time += uses - region->counted;
     region->counted      = uses;
     if (!region->is_pinned) {
         return;
@@ -251,7 +253,7 @@ void ucs_regcache_account_loss(ucs_regcache_h cache, ucs_regcache_loss_t *loss,
                                uint64_t now)
 {
     if (now > loss->since) {
-        cache->account.why.lost_ns[loss->why] += now - loss->since;
+        cache->stats.why.lost_ns[loss->why] += now - loss->since;
         loss->since                            = now;
     }
 }
@@ -260,7 +262,7 @@ void ucs_regcache_account_end(ucs_regcache_h cache,
                               ucs_regcache_region_t *region)
 {
     if (ucs_load_relaxed(&region->speculative) && (region->counted == 0)) {
-        ++cache->account.wasted;
+        ++cache->stats.wasted;
     }
     region->counted      = 0;
     region->counted_busy = 0;

@@ -6,7 +6,6 @@
 
 #include "region.h"
 #include "request.h"
-#include "why.h"
 
 #include <stdint.h>
 
@@ -19,34 +18,21 @@
 
 BEGIN_C_DECLS
 
-/** Figures that change under the lock only; see ucs_regcache_stats_t. */
+/** What the figures in the cache's `stats` are reckoned with. These change under the
+ *  lock only as well: pinned_bytes == sum of the pages of all regions that are
+ *  REGISTERING, LIVE or DEREGISTERING, and regions == their number. */
 typedef struct ucs_regcache_account {
     uint64_t time;      /* up to which the integrals are complete */
-    uint64_t pinned;    /* == sum of the pages of all regions that are
-                           REGISTERING, LIVE or DEREGISTERING */
-    uint64_t pinned_peak;
-    double   pinned_ns;
-    uint64_t regions;   /* == number of these regions */
-    uint64_t regions_peak;
-    double   region_ns;
-    uint64_t small;     /* those of class SMALL among them */
+    double   pinned_ns; /* == the reasons of `why`, with what each region has held
+                           since it was folded in */
+    uint64_t small;     /* regions of class SMALL */
     uint64_t transit;   /* those that a thread registers or deregisters; it waits
                            for no other */
     uint64_t wanted;    /* those in transit that a use is registering */
     uint64_t leaving;   /* those in transit that are DEREGISTERING */
-    uint64_t leave_peak;
-    double   leave_ns;
     double   leave_regions_peak;
-    uint64_t hits;      /* of what has been folded in */
-    uint64_t late, missed, cold, wasted, evicted, invalidated;
-    uint64_t over_ceiling, failed;
     uint64_t lock_takings;
-    ucs_regcache_why_t why; /* reasons: with what each region has held since it
-                               was folded in, == pinned_ns */
-    uint64_t repinned;  /* registrations of regions that had been given up */
-    uint64_t covers;    /* registrations of more than was asked for */
-    uint64_t spared;    /* first uses that found theirs made by that */
-    uint64_t spared_pages; /* that those would have registered */
+    uint64_t spared_pages; /* that those spared would have registered */
     uint64_t ahead_pages; /* that covers have registered beyond what was asked
                              for at the time */
 } ucs_regcache_account_t;

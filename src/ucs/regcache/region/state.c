@@ -366,7 +366,7 @@ static int ucs_regcache_strike(ucs_regcache_h cache,
 
     if ((state == UCS_REGCACHE_STATE_LIVE) ||
         (state == UCS_REGCACHE_STATE_REGISTERING)) {
-        ++cache->account.invalidated;
+        ++cache->stats.invalidated;
     }
     /* In any other state, or with users, the thread that holds it sees the
      * doom */

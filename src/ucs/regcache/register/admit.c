@@ -11,9 +11,9 @@
  * memory that was unmapped. Neighbours may share a page. @return Bytes beyond that. */
 static uint64_t ucs_regcache_excess(ucs_regcache_h cache, size_t length)
 {
-    uint64_t pinned = cache->account.pinned + length;
+    uint64_t pinned = cache->stats.pinned_bytes + length;
     uint64_t left   = cache->memory.seen.bytes +
-                      (cache->account.regions + 1) *
+                      (cache->stats.regions + 1) *
                               (cache->config.page_mask + 1);
 
     return (!cache->memory.has_covers && (pinned > left)) ?
@@ -31,9 +31,9 @@ static int ucs_regcache_is_twice(ucs_regcache_h cache, size_t length)
 /* The cache's own ceilings */
 static int ucs_regcache_fits(ucs_regcache_h cache, size_t length)
 {
-    return (cache->account.pinned <= cache->config.max_pinned) &&
-           (length <= cache->config.max_pinned - cache->account.pinned) &&
-           (cache->account.regions < cache->config.max_regions);
+    return (cache->stats.pinned_bytes <= cache->config.max_pinned) &&
+           (length <= cache->config.max_pinned - cache->stats.pinned_bytes) &&
+           (cache->stats.regions < cache->config.max_regions);
 }
 
 /*
@@ -224,7 +224,7 @@ int ucs_regcache_admit(ucs_regcache_h cache, ucs_regcache_region_t *region,
 
     ucs_regcache_account_region(cache, region, 1, now);
     if (!fits) {
-        ++cache->account.over_ceiling;
+        ++cache->stats.over_ceiling;
         ucs_store_relaxed(&cache->is_over, 1);
     }
     ++cache->account.transit;

@@ -88,7 +88,7 @@ static size_t ucs_regcache_evict_victim(ucs_regcache_h cache,
 {
     size_t length = ucs_regcache_pinned_length(victim);
 
-    ++cache->account.evicted;
+    ++cache->stats.evicted;
     ucs_regcache_unlock(cache);
     ucs_regcache_region_deregister(cache, victim, NULL, NULL);
     ucs_regcache_lock(cache);
@@ -127,13 +127,13 @@ void ucs_regcache_trim(ucs_regcache_h cache)
 {
     ucs_regcache_lock(cache);
     ucs_store_relaxed(&cache->is_over, 0);
-    while (((cache->account.pinned > cache->config.max_pinned) ||
-            (cache->account.regions > cache->config.max_regions)) &&
+    while (((cache->stats.pinned_bytes > cache->config.max_pinned) ||
+            (cache->stats.regions > cache->config.max_regions)) &&
            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
     }
     /* What is in use is left, and its last user looks again */
-    if ((cache->account.pinned > cache->config.max_pinned) ||
-        (cache->account.regions > cache->config.max_regions)) {
+    if ((cache->stats.pinned_bytes > cache->config.max_pinned) ||
+        (cache->stats.regions > cache->config.max_regions)) {
         ucs_store_relaxed(&cache->is_over, 1);
     }
     ucs_regcache_unlock(cache);

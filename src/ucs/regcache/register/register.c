@@ -91,7 +91,7 @@ static void ucs_regcache_register_begin(
     if (attempt->is_admitted && !attempt->is_use) {
         ucs_regcache_account_why(cache, attempt->region, attempt->why,
                                  UCS_REGCACHE_TIME_NEVER);
-        cache->account.why.ahead += (attempt->why == UCS_REGCACHE_HELD_AHEAD);
+        cache->stats.why.ahead += (attempt->why == UCS_REGCACHE_HELD_AHEAD);
     }
     ucs_regcache_unlock(cache);
 }
@@ -142,17 +142,17 @@ static ucs_status_t ucs_regcache_register_end(ucs_regcache_h cache,
     cache->account.transit -= attempt->is_admitted;
     cache->account.wanted  -= attempt->is_admitted && attempt->is_use;
     if (status == UCS_OK) {
-        cache->account.covers      += region->is_cover;
+        cache->stats.covers        += region->is_cover;
         cache->account.ahead_pages += region->ahead;
         ucs_regcache_register_learn(cache, attempt, now);
-        cache->account.repinned    += (region->pins++ > 0);
+        cache->stats.repinned      += (region->pins++ > 0);
         region->ahead               = 0;
         status = ucs_regcache_region_publish(cache, region, attempt->memh, now,
                                              attempt->is_use);
     } else {
         if (attempt->is_admitted) {
             ucs_regcache_account_region(cache, region, -1, now);
-            ++cache->account.failed;
+            ++cache->stats.failed;
             cache->memory.cover_failures += region->is_cover;
         }
         ucs_regcache_region_fail(cache, region, status, attempt->is_use);

@@ -23,7 +23,7 @@ uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
 int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length)
 {
     return !cache->soft.is_kept ||
-           (cache->account.pinned + length <= ucs_regcache_soft_bytes(cache));
+           (cache->stats.pinned_bytes + length <= ucs_regcache_soft_bytes(cache));
 }
 
 static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,

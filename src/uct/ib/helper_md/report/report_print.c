@@ -6,7 +6,6 @@
 #include <ucs/sys/io/json.h>
 #include <ucs/sys/io/own_fd.h>
 
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -64,100 +63,29 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
     ucs_json_end(json);
 }
 
-/* Types of figures */
-typedef enum uct_helper_figure_kind {
-    UCT_HELPER_FIGURE_COUNT,   /* uint64_t */
-    UCT_HELPER_FIGURE_NS,      /* uint64_t, ns */
-    UCT_HELPER_FIGURE_BYTE_NS, /* double, byte-ns or ns */
-    UCT_HELPER_FIGURE_REAL     /* double */
-} uct_helper_figure_kind_t;
-
-typedef struct uct_helper_figure {
-    const char               *key;
-    uct_helper_figure_kind_t kind;
-    size_t                   offset; /* in uct_helper_figures_t */
-} uct_helper_figure_t;
-
-#define UCT_HELPER_FIGURE(_key, _kind, _field) \
-    {_key, UCT_HELPER_FIGURE_##_kind, offsetof(uct_helper_figures_t, _field)}
-#define UCT_HELPER_STAT(_name) UCT_HELPER_FIGURE(#_name, COUNT, stats._name)
-
-static const uct_helper_figure_t uct_helper_figures[] = {
-    UCT_HELPER_FIGURE("elapsed_seconds", REAL, elapsed_seconds),
-    UCT_HELPER_STAT(pinned_peak_bytes),
-    UCT_HELPER_FIGURE("pinned_byte_seconds", BYTE_NS, stats.pinned_byte_ns),
-    UCT_HELPER_STAT(leave_pinned_bytes),
-    UCT_HELPER_STAT(leave_pinned_peak_bytes),
-    UCT_HELPER_FIGURE("leave_pinned_byte_seconds", BYTE_NS,
-                      stats.leave_pinned_byte_ns),
-    UCT_HELPER_STAT(in_use_peak_bytes),
-    UCT_HELPER_STAT(regions_peak),
-    UCT_HELPER_FIGURE("region_seconds", BYTE_NS, stats.region_ns),
-    UCT_HELPER_STAT(leave_pinned_regions_peak),
-    UCT_HELPER_STAT(region_bytes),
-    UCT_HELPER_STAT(uses),
-    UCT_HELPER_STAT(on_time),
-    UCT_HELPER_STAT(late),
-    UCT_HELPER_STAT(missed),
-    UCT_HELPER_STAT(cold),
-    UCT_HELPER_STAT(wasted),
-    UCT_HELPER_STAT(evicted),
-    UCT_HELPER_STAT(invalidated),
-    UCT_HELPER_STAT(heard),
-    UCT_HELPER_FIGURE("heard_lost", COUNT, heard_lost),
-    UCT_HELPER_STAT(announced),
-    UCT_HELPER_STAT(announced_on_time),
-    UCT_HELPER_STAT(announced_late),
-    UCT_HELPER_STAT(idle_steps),
-    UCT_HELPER_FIGURE("helper_cpu_seconds", REAL, helper_cpu_seconds),
-    UCT_HELPER_FIGURE("lost_seconds", NS, stats.lost_ns),
-    UCT_HELPER_FIGURE("max_slowdown", REAL, max_slowdown),
-    UCT_HELPER_STAT(soft_ceiling_bytes),
-    UCT_HELPER_STAT(soft_ceiling_raises),
-    UCT_HELPER_STAT(registrations),
-    UCT_HELPER_STAT(repinned),
-    UCT_HELPER_STAT(covers),
-    UCT_HELPER_STAT(spared),
-    UCT_HELPER_FIGURE("spared_seconds", NS, stats.spared_ns),
-    UCT_HELPER_FIGURE("registered_ahead", COUNT, stats.why.ahead),
-    UCT_HELPER_FIGURE("ahead_seconds", NS, stats.why.ahead_ns)
-};
-
-static void uct_helper_report_json_figure(ucs_json_t *json,
-                                          const uct_helper_figures_t *figures,
-                                          const uct_helper_figure_t *figure)
-{
-    const void *field = (const char*)figures + figure->offset;
-
-    switch (figure->kind) {
-    case UCT_HELPER_FIGURE_COUNT:
-        ucs_json_count(json, figure->key, *(const uint64_t*)field);
-        break;
-    case UCT_HELPER_FIGURE_NS:
-        ucs_json_number(json, figure->key,
-                        *(const uint64_t*)field * UCT_HELPER_NS);
-        break;
-    case UCT_HELPER_FIGURE_BYTE_NS:
-        ucs_json_number(json, figure->key,
-                        *(const double*)field * UCT_HELPER_NS);
-        break;
-    case UCT_HELPER_FIGURE_REAL:
-        ucs_json_number(json, figure->key, *(const double*)field);
-        break;
-    }
-}
-
 static void uct_helper_report_json_figures(ucs_json_t *json,
                                            const uct_helper_figures_t *figures)
 {
-    const ucs_regcache_why_t *why = &figures->stats.why;
-    size_t i;
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    const ucs_regcache_why_t *why     = &stats->why;
+    int i;
 
-    for (i = 0; i < sizeof(uct_helper_figures) / sizeof(*uct_helper_figures);
-         ++i) {
-        uct_helper_report_json_figure(json, figures, &uct_helper_figures[i]);
-    }
+    ucs_json_number(json, "elapsed_seconds", figures->elapsed_seconds);
+    ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
+    ucs_json_number(json, "max_slowdown", figures->max_slowdown);
     ucs_json_number(json, "price_j", uct_helper_report_price(figures));
+    ucs_json_count(json, "region_bytes", stats->region_bytes);
+    ucs_json_count(json, "heard_lost", figures->heard_lost);
+    ucs_json_count(json, "registered_ahead", why->ahead);
+    ucs_json_number(json, "ahead_seconds", why->ahead_ns * UCT_HELPER_NS);
+#define UCS_FIGURE(_type, _name, _key, _unit) \
+    if ((_unit) == 1) { \
+        ucs_json_count(json, _key, stats->_name); \
+    } else { \
+        ucs_json_number(json, _key, stats->_name * (_unit)); \
+    }
+#include <ucs/regcache/stats_table.h>
+#undef UCS_FIGURE
     for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
         ucs_json_number(json, ucs_regcache_held_names[i].key,
                         why->held_byte_ns[i] * UCT_HELPER_NS);
