@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "regcache_int.h"
-#include <ucs/regcache/policy/buffer.h>
+#include <ucs/regcache/policy/apply.h>
 #include <ucs/predict/order/order.h>
 
 #include <ucs/sys/compiler_def.h>

@@ -6,6 +6,18 @@
 
 #include <ucs/sys/math.h>
 
+/* Ends come in another order than starts; the predictor wants the latter */
+void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
+                            const ucs_use_t *use)
+{
+    unsigned i;
+
+    for (i = count; (i > 0) && (uses[i - 1].start_ns > use->start_ns); --i) {
+        uses[i] = uses[i - 1];
+    }
+    uses[i] = *use;
+}
+
 void ucs_regcache_plan_remember(ucs_regcache_h cache,
                                 ucs_regcache_region_t *region,
                                 uint64_t generation)

@@ -7,6 +7,7 @@
 #include <ucs/regcache/announce/announce.h>
 #include <ucs/regcache/policy/policy.h>
 #include <ucs/predict/condition.h>
+#include <ucs/predict/price.h>
 
 /**
  * @file plan.h
@@ -15,18 +16,17 @@
  * are over and the registration queue in turn, and its parts. Calls between
  * folders go down this list only:
  *
- *   step/      step.c: the helper's step; init.c: begin and end; sweep.c: looks
- *              for regions whose last use was lost; operations.c: what the
- *              program says, in the order of time; wakeup.c: when the helper steps next
- *   policy/    what is expected when, by policy.h; apply.c, buffer.c: parts of
- *              policies
+ *   step/      step.c: the helper's step, a look for regions whose last use was
+ *              lost, and when the next step is; init.c: begin and end;
+ *              operations.c: what the program says, in the order of time
+ *   policy/    what is expected when, by policy.h; apply.c: a part of one
  *   announce/  receives that the program has posted
  *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
  *              due in the registration queue; price.c: what a region's
- *              registration is worth; plan.c: what a region is expected for;
- *              windows.c: those that walks are in; idle.c: what an idle step may
- *              do, and what it leaves; uses.c: batches of uses; terms.c: what the
- *              helper's work on a region takes; rq.c: the registration queue
+ *              registration is worth, and what the helper's work on it takes;
+ *              plan.c: what a region is expected for; windows.c: those that walks
+ *              are in; idle.c: what an idle step may do, and what it leaves; rq.c:
+ *              the registration queue
  *
  * All of it is the helper's, unless a function says otherwise.
  */
@@ -170,7 +170,6 @@ typedef struct ucs_regcache_plan {
     _Atomic(uint64_t)               idle_steps;
 } ucs_regcache_plan_t;
 
-
 /* --- init.c --- */
 
 /**
@@ -194,7 +193,6 @@ ucs_status_t ucs_regcache_plan_open(ucs_regcache_h cache);
 
 /** Release what the plan has allocated; nobody steps any more. */
 void ucs_regcache_plan_cleanup(ucs_regcache_h cache);
-
 
 /* --- plan.c --- */
 
@@ -237,24 +235,27 @@ void ucs_regcache_plan_awaits(ucs_regcache_h cache,
 void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
                                  uint64_t generation, int is_ready);
 
+/** Put a use into a batch that is sorted by start. */
+void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
+                            const ucs_use_t *use);
+
 /** Nothing is expected of this item any more. A region that is left without
  *  items is known to no queue: nobody else would deregister or forget it. */
 void ucs_regcache_plan_cancel(ucs_regcache_h cache,
                               ucs_regcache_rq_item_t *item);
 
+/* --- price.c --- */
 
-/* --- uses.c --- */
+/** What holding and registering a region costs, and what the helper's work on
+ *  it takes. */
+typedef struct ucs_regcache_price {
+    ucs_predict_terms_t terms;
+    ucs_predict_price_t buffer;
+} ucs_regcache_price_t;
 
-/** Put a use into a batch that is sorted by start. */
-void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
-                            const ucs_use_t *use);
-
-/** Take uses that are over from their queue, UCS_REGCACHE_BATCH at most.
- *  @return How many. */
-unsigned ucs_regcache_uses_drain(ucs_regcache_h cache, ucs_use_t *uses);
-
-
-/* --- terms.c --- */
+/** Ask for all of it. Takes the index lock. */
+void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        ucs_regcache_price_t *price);
 
 /** What the helper's work on a region takes. */
 void ucs_regcache_terms(ucs_regcache_h cache, ucs_regcache_region_t *region,
@@ -265,15 +266,6 @@ void ucs_regcache_terms_locked(ucs_regcache_h cache,
                                ucs_regcache_region_t *region,
                                ucs_predict_terms_t *terms);
 
-/** Learn how late a step is that begins now. */
-void ucs_regcache_terms_late(ucs_regcache_h cache, uint64_t now);
-
-/** @return First time at which the registration of a pending item may not be
- *          delayed any more. Under the index lock. */
-uint64_t ucs_regcache_terms_begin(ucs_regcache_h cache,
-                                  ucs_regcache_rq_item_t *item);
-
-
 /* --- serve.c --- */
 
 /** Serve the first item of the registration queue if it is due. @return Nonzero
@@ -283,7 +275,6 @@ int ucs_regcache_serve_next(ucs_regcache_h cache);
 /** Give up what did not come until now. */
 void ucs_regcache_serve_expired(ucs_regcache_h cache,
                                 ucs_regcache_rq_list_t list, uint64_t now);
-
 
 /**
  * Register a REGISTERING region ahead of its use, though the registration queue
@@ -303,7 +294,6 @@ ucs_status_t ucs_regcache_serve_unasked(ucs_regcache_h cache,
  *          themselves. */
 int ucs_regcache_serve_is_backing_off(ucs_regcache_h cache);
 
-
 /* --- ahead.c --- */
 
 /** Learn of windows that walks have left, and let go of them. */
@@ -311,7 +301,6 @@ void ucs_regcache_windows_pass(ucs_regcache_h cache);
 
 /** Register windows that walks are about to come to. */
 void ucs_regcache_windows_serve(ucs_regcache_h cache);
-
 
 /* --- windows.c --- */
 
@@ -338,7 +327,6 @@ ucs_regcache_windows_get(ucs_regcache_windows_t *windows,
  *          learned from. */
 double ucs_regcache_windows_saved(ucs_regcache_h cache);
 
-
 /* --- operations.c --- */
 
 /** A use registers: what is said from now on may foretell its buffer's next
@@ -361,7 +349,6 @@ void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time);
 /** A use is about to be learned from: hear what came before, and see whether it
  *  was announced. */
 void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use);
-
 
 /* --- announce.c --- */
 
@@ -394,7 +381,6 @@ double ucs_regcache_announced_saved(ucs_regcache_h cache);
  *          announced. */
 int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
 
-
 /* --- idle.c --- */
 
 /** An idle step begins. */
@@ -417,20 +403,6 @@ int ucs_regcache_idle_leaves(ucs_regcache_h cache,
 
 /** Deregister what was left, unless it is wanted by now. */
 void ucs_regcache_idle_take_up(ucs_regcache_h cache);
-
-
-/* --- sweep.c --- */
-
-/** Deregister a lot of the regions whose last use was lost, if there is one.
- *
- *  @param [in] lost  What the queue of uses has lost so far. */
-void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost, uint64_t now);
-
-
-/* --- wakeup.c --- */
-
-/** @return When the helper is to step next, ns; now the step is over. */
-uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now);
 
 END_C_DECLS
 

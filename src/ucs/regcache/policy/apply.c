@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "apply.h"
-#include <ucs/regcache/plan/price.h>
 
 #include <ucs/regcache/regcache_int.h>
 

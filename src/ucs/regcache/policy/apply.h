@@ -4,7 +4,7 @@
 #ifndef UCS_REGCACHE_APPLY_H_
 #define UCS_REGCACHE_APPLY_H_
 
-#include <ucs/regcache/policy/buffer.h>
+#include <ucs/regcache/plan/rq.h>
 
 #include <ucs/predict/order/order.h>
 
@@ -23,6 +23,24 @@
  */
 
 BEGIN_C_DECLS
+
+/** A buffer that a predictor knows, and the region in which it was last registered.
+ *  That region stays DORMANT for as long as the buffer is known. The helper's. */
+typedef struct ucs_regcache_buffer {
+    ucs_regcache_region_t *region;        /* NULL: none */
+    uint64_t              generation;     /* of the region */
+    uint64_t              begun;          /* ns, start of the latest use learned */
+    uint32_t              ref_generation; /* of the predictor's reference */
+    int                   refused;        /* the helper is not to register it now */
+    int                   is_whole;       /* the region is as long as the buffer */
+} ucs_regcache_buffer_t;
+
+/** All buffers, by the index of the predictor's references. The state of a policy
+ *  that has them begins with this. */
+typedef struct ucs_regcache_buffers {
+    ucs_regcache_buffer_t *list;
+    unsigned              count;
+} ucs_regcache_buffers_t;
 
 /** @param [in] buffer  Current. */
 void ucs_regcache_apply(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffer,

@@ -304,7 +304,8 @@ static inline uint64_t ucs_regcache_word_set_state(uint64_t word,
 }
 
 /** @return Generation of the region's present life. */
-static inline uint64_t ucs_regcache_region_gen(ucs_regcache_region_t *region)
+static inline uint64_t
+ucs_regcache_region_gen(const ucs_regcache_region_t *region)
 {
     return ucs_regcache_word_gen(ucs_load_relaxed(&region->word));
 }
