@@ -3,12 +3,10 @@
  */
 #include "report.h"
 #include "report_path.h"
-#include "report_print.h"
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/io/own_fd.h>
 #include <ucs/sys/io/sink.h>
 #include <ucs/sys/io/stream.h>
-#include <ucs/sys/io/write_safely.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,6 +8,8 @@
 #include <ucs/node/node.h>
 #include <ucs/regcache/stats.h>
 
+#include <stdio.h>
+
 /**
  * @file report.h
  *
@@ -97,6 +99,18 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
  */
 ucs_status_t uct_helper_report_write(const uct_helper_report_dest_t *dest,
                                      const uct_helper_figures_t *figures);
+
+/* report_print.c: the two forms. Errors stay in the stream's error indicator. */
+
+/** One JSON object with the keys of docs/report.md. */
+void uct_helper_report_print_json(FILE *stream,
+                                  const uct_helper_figures_t *figures);
+
+/** Some lines of text: what was pinned, what leave pinned would hold, how the
+ *  uses found their buffers. The rest is in the JSON, of which ucx-helper report
+ *  makes words. */
+void uct_helper_report_print_text(FILE *stream,
+                                  const uct_helper_figures_t *figures);
 
 END_C_DECLS
 

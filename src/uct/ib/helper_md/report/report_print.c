@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "report_print.h"
+#include "report.h"
 #include "report_path.h"
 #include <ucs/sys/io/json.h>
 #include <ucs/sys/io/own_fd.h>

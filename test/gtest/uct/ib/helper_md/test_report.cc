@@ -7,7 +7,6 @@
 
 #include <uct/ib/helper_md/report/report.h>
 #include <uct/ib/helper_md/report/report_path.h>
-#include <uct/ib/helper_md/report/report_print.h>
 #include <ucs/regcache/regcache.h>
 #include <ucs/sys/io/stream.h>
 #include <uct/ib/helper_md/config/values.h>
