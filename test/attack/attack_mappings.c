@@ -45,7 +45,6 @@
 #define HOLES_SIZE   (1ul << 20)
 #define HOLES_FILL   (16ul << 10)
 
-
 static void commit(void *address, size_t length)
 {
     if (mprotect(address, length, PROT_READ | PROT_WRITE) != 0) {

@@ -37,7 +37,6 @@ static const char *const life_end_names[LIFE_END_LAST] = {
 
 static char life_stub[4096];
 
-
 static void *life_exit_thread(void *arg)
 {
     exit(0);

@@ -3,7 +3,6 @@
  */
 #include "layer.h"
 
-
 /* Data types: which describe bytes that lie in one piece and in their order */
 
 static int mpi_layer_type_is_dense(MPI_Datatype type)

@@ -34,7 +34,6 @@ BEGIN_C_DECLS
 int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
                           void *(*main_func)(void *arg), void *arg);
 
-
 /**
  * Around each call of UCX by such a thread, not nested. It does not wait: a fork handler of
  * the program's may wait for who stops the thread.
@@ -48,7 +47,6 @@ int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
  */
 int ucp_wire_thread_enter(int calls_out);
 void ucp_wire_thread_leave(int calls_out);
-
 
 /** Wait until none is inside, @ref UCP_WIRE_FORK_WAIT_SECONDS at most. */
 void ucp_wire_thread_await(void);

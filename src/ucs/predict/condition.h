@@ -34,7 +34,6 @@ typedef struct ucs_predict_terms {
                                  spins. */
 } ucs_predict_terms_t;
 
-
 /** @return t_p of a deregistration, after which the region can still be
  *          registered again. */
 static inline uint64_t
@@ -48,7 +47,6 @@ ucs_predict_deregister_cost(const ucs_predict_terms_t *terms)
     return ucs_predict_sat_add(cost, terms->wakeup_ns);
 }
 
-
 /** @return t_p of a registration, before which one item of the deregistration
  *          queue is served. */
 static inline uint64_t
@@ -59,7 +57,6 @@ ucs_predict_register_cost(const ucs_predict_terms_t *terms)
     return ucs_predict_sat_add(cost, ucs_predict_deregister_cost(terms));
 }
 
-
 /** @return The least distance between neighbours in the registration queue
  *          ("Adjusting Registration Deadlines"): one item of each queue. Between
  *          items that close the helper stays awake. */
@@ -68,7 +65,6 @@ static inline uint64_t ucs_predict_rq_gap(const ucs_predict_terms_t *terms)
     return ucs_predict_sat_sub(ucs_predict_register_cost(terms),
                                terms->wakeup_ns);
 }
-
 
 /** @return Nonzero if a region can be deregistered now and still be registered
  *          again by its earliest deadline. */
@@ -79,7 +75,6 @@ static inline int ucs_predict_may_deregister(uint64_t now,
     return ucs_predict_sat_add(now, ucs_predict_deregister_cost(terms)) <=
            deadline;
 }
-
 
 /** @return Nonzero if a registration can wait until one item of the
  *          deregistration queue has been served. The paper's text says "earlier

@@ -64,7 +64,6 @@ typedef struct ucs_predict_cost {
     uint32_t             clipped; /* one bit each for the last 32 samples */
 } ucs_predict_cost_t;
 
-
 /**
  * Start with a prior and no samples.
  *
@@ -78,7 +77,6 @@ typedef struct ucs_predict_cost {
 void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
                            double b_ns);
 
-
 /**
  * Learn from one operation.
  *
@@ -87,13 +85,11 @@ void ucs_predict_cost_init(ucs_predict_cost_t *c, double a_ns_per_page,
  */
 void ucs_predict_cost_update(ucs_predict_cost_t *c, size_t pages, uint64_t ns);
 
-
 /**
  * @return Estimated nanoseconds of an operation on @a pages pages, rounded up,
  *         at most UINT64_MAX.
  */
 uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages);
-
 
 /**
  * The model for a sum over what is past; while there are so few samples that it may
@@ -104,7 +100,6 @@ uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages);
  * @param [out] b  Nanoseconds an operation.
  */
 void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b);
-
 
 /**
  * The model's numbers, for a report.

@@ -20,7 +20,7 @@
  * beyond it they are dropped.
  *
  * It decides a buffer's first gap only. The pipeline asks it, too
- * (src/ucp/pipeline/pipeline_new.c). No allocation, no lock; times are nanoseconds.
+ * (src/ucp/pipeline/pipeline_reg.c). No allocation, no lock; times are nanoseconds.
  */
 
 BEGIN_C_DECLS
@@ -35,7 +35,6 @@ typedef struct ucs_predict_newcomers {
     uint64_t out;     /* those that are followed, a bit each */
     double   balance; /* of those that are not any more, in missed uses */
 } ucs_predict_newcomers_t;
-
 
 /**
  * A buffer was used for the first time. Is it to be rented? Takes as many steps as
@@ -52,7 +51,6 @@ int ucs_predict_newcomers_add(ucs_predict_newcomers_t *newcomers,
                               uint64_t now_ns, double rent_ns, double credit,
                               double decay, unsigned *number_p);
 
-
 /**
  * A buffer that was added is used for the second time.
  *
@@ -63,7 +61,6 @@ int ucs_predict_newcomers_add(ucs_predict_newcomers_t *newcomers,
 void ucs_predict_newcomers_return(ucs_predict_newcomers_t *newcomers,
                                   unsigned number, uint64_t since_ns,
                                   uint64_t now_ns, double decay);
-
 
 /**
  * A buffer that was added is no more: it counts as one that never returns, at

@@ -26,7 +26,6 @@ typedef enum ucs_operation_kind {
     UCS_OPERATION_LAST
 } ucs_operation_kind_t;
 
-
 /**
  * One operation. A value: nothing in it is owned or pointed at.
  *
@@ -47,7 +46,6 @@ typedef struct ucs_operation {
     uint32_t thread;   /* number of the thread that called, from 0 */
 } ucs_operation_t;
 
-
 /**
  * Which operations those who learn from them want to be told. Read by the
  * threads that speak, at each operation, and written when it changes; so nothing
@@ -60,7 +58,6 @@ typedef struct ucs_operation_wants {
                                 begin and end by themselves */
     _Atomic(uint64_t) least; /* else those of so many bytes at least */
 } ucs_operation_wants_t;
-
 
 /**
  * Any thread. Some kinds are wanted at all times: they are rare, or end what was
@@ -78,14 +75,12 @@ static inline int ucs_operation_is_wanted(ucs_operation_wants_t *wants,
            (kind == UCS_OPERATION_RECEIVED) || (kind >= UCS_OPERATION_MAP);
 }
 
-
 /** One that wants any begins to, or ends it. Any thread. */
 static inline void ucs_operation_listen(ucs_operation_wants_t *wants,
                                         int listens)
 {
     ucs_add_relaxed(&wants->all, listens ? 1 : UINT64_MAX);
 }
-
 
 /** What came of a step by a thread that waits. */
 typedef enum ucs_idle_outcome {

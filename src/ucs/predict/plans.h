@@ -67,7 +67,6 @@ typedef struct ucs_predict_judge {
     uint8_t              choice; /**< ucs_predict_plan_t that is followed */
 } ucs_predict_judge_t;
 
-
 /**
  * @param [in] gap_ns  The next use came so long after the gap began.
  *
@@ -78,17 +77,14 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
                                const ucs_predict_price_t *price,
                                double gap_ns);
 
-
 /** Scores of a buffer of which nothing is known, before any buffer is. */
 void ucs_predict_scores_init(ucs_predict_scores_t *all);
-
 
 /** @return Nonzero if a plan says when the next use comes. */
 static inline int ucs_predict_plan_foretells(int plan)
 {
     return plan >= UCS_PREDICT_PLAN_KEY;
 }
-
 
 /**
  * A gap of any buffer is over.
@@ -100,7 +96,6 @@ void ucs_predict_scores_gap(ucs_predict_scores_t *all,
                             const double cost[UCS_PREDICT_PLAN_LAST],
                             int is_foretold,
                             const ucs_predict_tuning_t *tuning);
-
 
 /**
  * A gap is over.
@@ -114,7 +109,6 @@ void ucs_predict_judge_gap(ucs_predict_judge_t *judge,
                            double cost[UCS_PREDICT_PLAN_LAST], double extra,
                            int is_foretold, const ucs_predict_tuning_t *tuning,
                            ucs_predict_scores_t *buffer);
-
 
 /** Choose the plan for the next gap: the one that has cost least so far, after
  *  such uses; where there were few, after all of the buffer; and where those

@@ -35,14 +35,12 @@ typedef struct ucs_predict_price {
                              that ends the use makes it */
 } ucs_predict_price_t;
 
-
 /** @return Nonzero if it is cheaper that the thread that ends a use deregisters
  *          its buffer than to hold it until the helper comes. */
 static inline int ucs_predict_price_drops(const ucs_predict_price_t *price)
 {
     return price->drop_work < price->late_ns / price->rent_ns;
 }
-
 
 /**
  * The rent time. Who drops a buffer after it, and not before, loses at most twice

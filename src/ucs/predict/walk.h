@@ -56,7 +56,6 @@ typedef struct ucs_predict_walks {
     unsigned               next; /**< use whose place the next one takes */
 } ucs_predict_walks_t;
 
-
 /**
  * Learn of a use. Some may be left out, also steps.
  *
@@ -69,14 +68,12 @@ ucs_predict_walk_t *ucs_predict_walks_use(ucs_predict_walks_t *walks,
                                           uintptr_t address, size_t length,
                                           uint64_t now_ns);
 
-
 /** @return Bytes from one step to the next. */
 static inline size_t ucs_predict_walk_stride(const ucs_predict_walk_t *walk)
 {
     return (walk->stride > 0) ? (size_t)walk->stride :
                                 -(size_t)walk->stride;
 }
-
 
 /**
  * How many steps are to be registered together? As many as there were so far, at
@@ -94,7 +91,6 @@ static inline size_t ucs_predict_walk_stride(const ucs_predict_walk_t *walk)
 unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
                                  const ucs_predict_tuning_t *tuning,
                                  double rent_ns, double most_bytes);
-
 
 /**
  * How many steps ahead must a registration begin that takes so long? Twice as

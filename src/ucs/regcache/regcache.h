@@ -270,12 +270,10 @@ typedef struct ucs_regcache_params {
     const ucs_regcache_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_regcache_params_t;
 
-
 /** @return Bytes that a cache of so many regions takes at most, with any policy. What
  *          is never used of them is not touched. */
 size_t ucs_regcache_max_bytes(const ucs_regcache_params_t *params,
                               size_t regions);
-
 
 /**
  * Create a cache without regions.
@@ -290,13 +288,11 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
                                  const ucs_regcache_env_t *env,
                                  ucs_regcache_h *cache_p);
 
-
 /**
  * Deregister every region, those in use included (the domain is closing), and
  * release the cache. Nobody is inside a call, and no event comes any more.
  */
 void ucs_regcache_destroy(ucs_regcache_h cache);
-
 
 /**
  * Take a reference on a registration of [@a address, @a address + @a length): a live
@@ -321,7 +317,6 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
                               size_t length, unsigned flags, uintptr_t sp,
                               ucs_regcache_memh_t *memh_p);
 
-
 /**
  * Give back one reference, in whatever thread; may deregister.
  *
@@ -336,7 +331,6 @@ ucs_status_t ucs_regcache_get(ucs_regcache_h cache, void *address,
 ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
                               ucs_regcache_comp_t comp);
 
-
 /**
  * Has a memory event taken this registration's mapping away, or somebody invalidated
  * it? Its users may still hold it then.
@@ -346,7 +340,6 @@ ucs_status_t ucs_regcache_put(ucs_regcache_h cache, ucs_regcache_memh_t memh,
  * @return Nonzero if so; 0 for a handle that is not the cache's.
  */
 int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh);
-
 
 /**
  * Memory event: [@a address, @a address + @a length) is about to be unmapped. On
@@ -358,7 +351,6 @@ int ucs_regcache_is_gone(ucs_regcache_h cache, ucs_regcache_memh_t memh);
 void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
                            size_t length);
 
-
 /**
  * Memory event: [@a address, @a address + @a length) has just been mapped. Does what
  * @ref ucs_regcache_unmapped does, for an event may have been missed; and covers may
@@ -367,7 +359,6 @@ void ucs_regcache_unmapped(ucs_regcache_h cache, uintptr_t address,
  */
 void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address,
                          size_t length);
-
 
 /**
  * Registrations of pages [@a start, @a end) may outlive their use: their first use
@@ -381,7 +372,6 @@ void ucs_regcache_mapped(ucs_regcache_h cache, uintptr_t address,
 void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
                         const _Atomic(uint64_t) *events, uint64_t number);
 
-
 /**
  * As @ref ucs_regcache_unmapped, by a thread that must not wait for the lock's owner.
  *
@@ -393,12 +383,10 @@ void ucs_regcache_learn(ucs_regcache_h cache, uintptr_t start, uintptr_t end,
 int ucs_regcache_try_unmapped(ucs_regcache_h cache, uintptr_t address,
                               size_t length, int is_gone);
 
-
 /** Gate for memory events that are read: while it is shut no reference is taken, and
  *  @ref ucs_regcache_get waits. One thread shuts and opens it. Neither waits. */
 void ucs_regcache_gate_shut(ucs_regcache_h cache);
 void ucs_regcache_gate_open(ucs_regcache_h cache);
-
 
 /**
  * One step of the helper: deregisters what was struck, serves the deregistration
@@ -410,7 +398,6 @@ void ucs_regcache_gate_open(ucs_regcache_h cache);
  */
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
 
-
 /**
  * What the program has said at UCP's entry points, by the thread that steps, between
  * steps. Receives that were posted are acted upon in the next step.
@@ -420,12 +407,10 @@ uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now);
 void ucs_regcache_tell(ucs_regcache_h cache, const ucs_operation_t *operations,
                        unsigned count);
 
-
 /** @return Bytes from which on operations are always worth telling
  *          (@ref ucs_regcache_tell), shorter ones while the environment's `listen`
  *          says it; UINT64_MAX: none are. Does not change. */
 uint64_t ucs_regcache_wants_from(ucs_regcache_h cache);
-
 
 /**
  * A receive of @a length bytes was posted that the next step will hear of. Outside of
@@ -436,7 +421,6 @@ uint64_t ucs_regcache_wants_from(ucs_regcache_h cache);
  */
 int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
                                 size_t length);
-
 
 /**
  * A step in place of the helper's, by a thread that waits.
@@ -450,30 +434,24 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
 uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
                                 uint64_t spare_ns);
 
-
 /** @return Nonzero if the latest idle step registered or deregistered, left that, or
  *          heard of uses that had to register. By the thread that took it. */
 int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 
-
 /** @return Nonzero if the policy wants steps by a helper thread at all. */
 int ucs_regcache_needs_helper(ucs_regcache_h cache);
-
 
 /** @return Nonzero if registrations outlive their uses: a thread must step when it is
  *          woken, for what was unmapped would stay pinned until the next use. */
 int ucs_regcache_keeps_idle(ucs_regcache_h cache);
 
-
 /** The helper thread cannot be had: from now on behave as leave_pinned; threads that
  *  register deregister what was struck. */
 void ucs_regcache_helper_refused(ucs_regcache_h cache);
 
-
 /** @return Nonzero if the calling thread has the index lock: it is in a signal handler
  *          that interrupted it, and must not call what follows. */
 int ucs_regcache_is_locked_here(ucs_regcache_h cache);
-
 
 /** Snapshot of all figures at time @a now, ns. */
 void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
@@ -484,7 +462,6 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
 void ucs_regcache_stats_add(ucs_regcache_stats_t *sum,
                             const ucs_regcache_stats_t *stats);
 
-
 /**
  * Distrust memory for this reason, or no longer. While there is a reason each use
  * registers by itself and deregisters at its end, as without any cache. What was
@@ -494,7 +471,6 @@ void ucs_regcache_stats_add(ucs_regcache_stats_t *sum,
  */
 void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason);
 void ucs_regcache_trust(ucs_regcache_h cache, unsigned reason);
-
 
 /** Give way to an application that is short of something: deregister all that nobody
  *  uses, and wait until no registration that nobody asked for is under way. The
@@ -508,7 +484,6 @@ size_t ucs_regcache_shrink(ucs_regcache_h cache, size_t length);
 /** Likewise, until so many registrations have gone. @return How many have. */
 uint64_t ucs_regcache_shrink_regions(ucs_regcache_h cache, uint64_t count);
 
-
 /**
  * The helper stands down: what is registered stays, as under leave_pinned, and
  * @ref ucs_regcache_rested is to be called instead of a step. It resumes: what is
@@ -518,10 +493,8 @@ uint64_t ucs_regcache_shrink_regions(ucs_regcache_h cache, uint64_t count);
 void ucs_regcache_rest(ucs_regcache_h cache);
 void ucs_regcache_resume(ucs_regcache_h cache);
 
-
 /** The step of a helper that has stood down: deregisters what was struck. */
 void ucs_regcache_rested(ucs_regcache_h cache);
-
 
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */

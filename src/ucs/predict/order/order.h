@@ -84,7 +84,6 @@ typedef struct ucs_predict_forecast {
 /** Fill in the defaults. */
 void ucs_predict_order_params_init(ucs_predict_order_params_t *params);
 
-
 /**
  * Create a predictor that knows nothing.
  *
@@ -97,10 +96,8 @@ ucs_status_t
 ucs_predict_order_create(const ucs_predict_order_params_t *params,
                          ucs_predict_order_h *order_p);
 
-
 /** Release a predictor; NULL is accepted. */
 void ucs_predict_order_destroy(ucs_predict_order_h order);
-
 
 /**
  * Learn of one use, or of the end of one that was reported before without. Uses are to
@@ -122,17 +119,14 @@ ucs_predict_ref_t ucs_predict_order_record(ucs_predict_order_h order,
                                            const ucs_predict_price_t *price,
                                            int is_ready);
 
-
 /** A use has begun that is to be recorded: what is heard from now on may be keys of the
  *  gap that follows it. */
 void ucs_predict_order_begin(ucs_predict_order_h order);
-
 
 /** @return Nonzero if sounds may foretell anything now: not before the first use, and
  *          not beyond 1024 sounds since any buffer was used last, among which keys are
  *          found. */
 int ucs_predict_order_listens(ucs_predict_order_h order);
-
 
 /**
  * A sound. In the order of the times, also with the uses. Ignored unless the predictor
@@ -142,7 +136,6 @@ int ucs_predict_order_listens(ucs_predict_order_h order);
  */
 void ucs_predict_order_hear(ucs_predict_order_h order, uint64_t what,
                             uint64_t time_ns);
-
 
 /**
  * The buffers whose forecast may have changed since they were last told. To be called
@@ -157,13 +150,11 @@ unsigned ucs_predict_order_changed(ucs_predict_order_h order,
                                    ucs_predict_forecast_t *forecast,
                                    unsigned max);
 
-
 /** @return Nonzero, and the forecast as it stands, unless the buffer has been
  *          forgotten. */
 int ucs_predict_order_forecast(ucs_predict_order_h order,
                                ucs_predict_ref_t ref,
                                ucs_predict_forecast_t *forecast);
-
 
 /**
  * @return The number of the use that is expected to be the buffer's next, as uses are
@@ -175,10 +166,8 @@ int ucs_predict_order_forecast(ucs_predict_order_h order,
 uint64_t ucs_predict_order_next(ucs_predict_order_h order,
                                 ucs_predict_ref_t ref);
 
-
 /** @return Uses recorded since creation; those in a row are one. */
 uint64_t ucs_predict_order_uses(ucs_predict_order_h order);
-
 
 /** What a buffer and a label take at most, bytes. Beside them a predictor takes
  *  48 KB at most. What was never used is not touched. */

@@ -18,7 +18,6 @@ static const unsigned order_distances[] = {1,  2,  3,  4,  5,  6,  8,
  * use as the one before */
 #define ORDER_SOUND_DISTANCE 1.5
 
-
 /*
  * The list of keys that wait
  */

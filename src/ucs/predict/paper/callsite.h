@@ -71,7 +71,6 @@ typedef struct ucs_predict_params {
 /** Fill in the defaults. */
 void ucs_predict_params_init(ucs_predict_params_t *params);
 
-
 /**
  * Create an empty table.
  *
@@ -83,10 +82,8 @@ void ucs_predict_params_init(ucs_predict_params_t *params);
 ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
                                       ucs_predict_table_h *table_p);
 
-
 /** Release the table; NULL is accepted. */
 void ucs_predict_table_destroy(ucs_predict_table_h table);
-
 
 /**
  * Learn from one use, but not from its length. Its context is the use, its type as
@@ -101,7 +98,6 @@ void ucs_predict_table_destroy(ucs_predict_table_h table);
 ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
                                            const ucs_predict_use_t *use);
 
-
 /**
  * When is the context's buffer to be registered next?
  *
@@ -112,25 +108,21 @@ ucs_predict_ref_t ucs_predict_table_record(ucs_predict_table_h table,
 int ucs_predict_table_deadline(ucs_predict_table_h table,
                                ucs_predict_ref_t ref, uint64_t *deadline_ns);
 
-
 /** A registration that was made, or kept, for this context was not used by its
  *  deadline plus slack. To be called once for each. No effect if the reference is
  *  stale or the period is not known. */
 void ucs_predict_table_unused(ucs_predict_table_h table,
                               ucs_predict_ref_t ref);
 
-
 /** @return Nanoseconds after the deadline for which a registration is kept;
  *          slack_min_ns if the reference is stale or the period is not known. */
 uint64_t ucs_predict_table_slack(ucs_predict_table_h table,
                                  ucs_predict_ref_t ref);
 
-
 /** @return Nanoseconds before the deadline at which a registration should be complete
  *          (rule 6); 0 if the reference is stale or the period is not known. */
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
                                   ucs_predict_ref_t ref);
-
 
 END_C_DECLS
 

@@ -32,14 +32,11 @@ typedef struct ucs_predict_window {
     uint64_t comm[UCS_PREDICT_WINDOW_MAX];
 } ucs_predict_window_t;
 
-
 /** @return Hash of a communication of this kind at this address, never 0. */
 uint64_t ucs_predict_comm(unsigned type, uintptr_t address);
 
-
 /** Make @a comm the newest communication of the window; 0 changes nothing. */
 void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm);
-
 
 /**
  * @param [in] path           Any name of the path that led to the communication.

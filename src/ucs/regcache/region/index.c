@@ -6,7 +6,6 @@
 #include <ucs/sys/preprocessor.h>
 #include <ucs/sys/compiler_def.h>
 
-
 static ucs_regcache_region_t *ucs_regcache_index_region(ucs_itree_node_t *node)
 {
     return (node == NULL) ? NULL :

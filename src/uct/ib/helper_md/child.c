@@ -18,7 +18,6 @@ typedef struct uct_helper_child_memh {
     uct_mem_h       memh;
 } uct_helper_child_memh_t;
 
-
 static ucs_status_t
 uct_helper_child_register(uct_md_h uct_md, void *address, size_t length,
                           unsigned flags,

@@ -46,7 +46,6 @@ typedef struct uct_helper_limits_calls {
     int        (*query_device)(void *context, uct_helper_limits_attr_t *attr);
 } uct_helper_limits_calls_t;
 
-
 static int uct_helper_limits_find_calls(void *library,
                                         uct_helper_limits_calls_t *calls)
 {

@@ -24,7 +24,6 @@ typedef struct uct_helper_limits {
     size_t   max_length; /**< bytes of one; 0: not known */
 } uct_helper_limits_t;
 
-
 /**
  * Ask libibverbs, which UCX has loaded, for a device's max_mr and max_mr_size.
  *
@@ -33,7 +32,6 @@ typedef struct uct_helper_limits {
  *                      says nothing.
  */
 void uct_helper_limits_verbs(const char *device, uct_helper_limits_t *limits);
-
 
 /** @return Bytes that this process may lock (RLIMIT_MEMLOCK); UINT64_MAX if any,
  *          as with CAP_IPC_LOCK. */

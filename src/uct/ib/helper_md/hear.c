@@ -55,7 +55,6 @@ static struct {
  * many or too few. */
 static _Atomic(int) uct_helper_hear_is_open;
 
-
 /*
  * The log
  */

@@ -29,7 +29,6 @@ BEGIN_C_DECLS
 
 typedef struct uct_helper_md uct_helper_md_t;
 
-
 /**
  * Takes operations out of the door's rings.
  *
@@ -44,10 +43,8 @@ typedef struct uct_helper_md uct_helper_md_t;
 typedef unsigned (*uct_helper_drain_func_t)(ucs_operation_t *into,
                                             unsigned max);
 
-
 /** Returns the number of lost operations. Any thread. */
 typedef uint64_t (*uct_helper_lost_func_t)(void);
-
 
 /**
  * Set the function that each step calls first for operations.
@@ -59,20 +56,16 @@ typedef uint64_t (*uct_helper_lost_func_t)(void);
 void uct_helper_hear_from(uct_helper_drain_func_t drain,
                           uct_helper_lost_func_t lost);
 
-
 /** @return Which operations the domains of this process want; all while a trace
  *          is recorded. Lives as long as the process. */
 ucs_operation_wants_t *uct_helper_hear_wants(void);
-
 
 /** A domain begins or ends to learn from operations that are too short to be
  *  registered. Any thread; wait-free. */
 void uct_helper_hear_listen(int listens);
 
-
 /** @return Operations that were lost for want of room. */
 uint64_t uct_helper_hear_lost(void);
-
 
 /**
  * One step of the caches of all open domains, in a thread that would wait
@@ -89,7 +82,6 @@ uint64_t uct_helper_hear_lost(void);
  */
 ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns);
 
-
 /**
  * A receive was posted, and its message has not come. Wake the helper of each
  * domain that should register the buffer now and sleeps. Takes no step and
@@ -101,23 +93,18 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns);
  */
 void uct_helper_posted(uintptr_t address, size_t length);
 
-
 /** A domain is open, with its cache and thread. No lock is held. */
 void uct_helper_hear_enter(uct_helper_md_t *md);
-
 
 /** It closes. Waits for an idle step that is under way; none comes after. No
  *  lock is held. Ignores a domain that did not enter. */
 void uct_helper_hear_leave(uct_helper_md_t *md);
 
-
 /** The process ends. When this returns, there is no idle step any more. */
 void uct_helper_hear_stop(void);
 
-
 /** Pass new operations to the cache of @a md. In a step of that domain. */
 void uct_helper_hear_step(uct_helper_md_t *md);
-
 
 /** In a forked child, in its first thread that gets here: forget the parent's
  *  domains. */

@@ -18,7 +18,6 @@
  * The operations of a decorated domain, and how they get into its table.
  */
 
-
 /* Expand in the operation itself, whose frame it reads */
 #define UCT_HELPER_MD_PATH ucs_stack_position(__builtin_frame_address(0))
 

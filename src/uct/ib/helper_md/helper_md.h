@@ -27,7 +27,6 @@ BEGIN_C_DECLS
  */
 ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
 
-
 /**
  * Decorate an open domain. Its own registration cache, if it has one, must be
  * off: it would hide the deregistrations from the device.
@@ -52,7 +51,6 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
 ucs_status_t uct_helper_md_attach(uct_md_h md, const char *md_name,
                                   const uct_helper_config_t *config);
 
-
 /**
  * Called at the end of a use, before the reference is dropped: a testing aid
  * looks at the registration here.
@@ -60,7 +58,6 @@ ucs_status_t uct_helper_md_attach(uct_md_h md, const char *md_name,
  * @param [in] memh  Handle of the use, also one of the domain below.
  */
 typedef void (*uct_helper_verify_func_t)(uct_md_h md, uct_mem_h memh);
-
 
 /**
  * Call @a verify at the end of each use. Without this call a domain pays
@@ -70,7 +67,6 @@ typedef void (*uct_helper_verify_func_t)(uct_md_h md, uct_mem_h memh);
  */
 void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
 
-
 /**
  * @param [in] memh  As given to @ref uct_helper_verify_func_t, by its caller.
  *
@@ -79,15 +75,12 @@ void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
  */
 int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
 
-
 /** @return The cache of a decorated domain; NULL if the helper is not its
  *          topmost decorator, or in a forked child. */
 ucs_regcache_h uct_helper_md_cache(uct_md_h md);
 
-
 /** @return Nonzero if the helper thread of a decorated domain runs. */
 int uct_helper_md_has_thread(uct_md_h md);
-
 
 END_C_DECLS
 

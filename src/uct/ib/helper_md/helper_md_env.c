@@ -22,7 +22,6 @@
  * node.
  */
 
-
 /* Quietly: the caller has a way left */
 static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
                                            size_t length, unsigned flags,

@@ -76,20 +76,17 @@ typedef struct uct_helper_md {
     ucs_list_link_t          child_memhs;
 } uct_helper_md_t;
 
-
 /** @return The decorator of a domain, whose table of functions is its own. */
 static inline uct_helper_md_t *uct_helper_md_of(uct_md_h md)
 {
     return ucs_container_of(uct_abi_md(md)->ops, uct_helper_md_t, ops);
 }
 
-
 /** @return Nonzero but in a child of the process that opened the domain. */
 static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 {
     return ucs_process_is(md->process);
 }
-
 
 /**
  * Choose how unmapped memory is noticed, and log once a process what is
@@ -101,40 +98,32 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
 ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p);
 
-
 /** Create a domain's helper without its operations: its job of the thread (not
  *  started), call sites, node and cache. Cleans up on error. */
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p);
 
-
 /** The counterpart. Stops the job and deregisters what is left. */
 void uct_helper_md_release(uct_helper_md_t *md);
-
 
 /** After a use of @a length bytes: start the domain's job if it is needed. Any
  *  thread; once md->settled is set, the call is not needed. */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length);
 
-
 /** Create md->cache, with the domain's node if it has a ledger. Job and call
  *  sites exist already. */
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
-
 
 /** Have the cache distrust memory if the domain below marks what it
  *  registers. */
 void uct_helper_md_check_marks(uct_helper_md_t *md);
 
-
 /** The helper thread is made: it has not been moved yet. Under the session's lock. */
 void uct_helper_place_begin(void);
 
-
 /** It may run near this domain's device as well. Under the session's lock. */
 void uct_helper_place_add(const uct_helper_md_t *md);
-
 
 /**
  * Processors of a helper thread without a ledger.
@@ -149,29 +138,23 @@ void uct_helper_place_add(const uct_helper_md_t *md);
  */
 int uct_helper_md_choose_cpus(const uct_helper_md_t *md, cpu_set_t *cpus);
 
-
 /** @return Nonzero if the helper takes only idle processor time. */
 int uct_helper_md_is_idle(const uct_helper_config_t *config);
-
 
 /** Open and close the quota of the device's registrations, if the domain has a
  *  ledger. The node is open. */
 void uct_helper_md_open_quota(uct_helper_md_t *md);
 void uct_helper_md_close_quota(uct_helper_md_t *md);
 
-
 /** A registration that goes straight to the domain below has been made. */
 void uct_helper_md_count(uct_helper_md_t *md);
-
 
 /** One that may have been counted is none any more. */
 void uct_helper_md_discount(uct_helper_md_t *md);
 
-
 /** Serve the node; in each step of the helper. @return When the next step is
  *  due if the helper rests, 0 if it runs. */
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
-
 
 /** Give a domain the operations of a forked child, without cache and thread. In
  *  a child only. */

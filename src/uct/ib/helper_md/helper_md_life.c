@@ -24,7 +24,6 @@
 #define UCT_HELPER_MD_NOTE_MAX  128
 #define UCT_HELPER_MD_PROTO_ENV "UCX_PROTO_ENABLE"
 
-
 /* Logged once a process */
 static void uct_helper_md_no_userfaultfd(const char *reason)
 {

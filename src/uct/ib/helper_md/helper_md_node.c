@@ -33,7 +33,6 @@ typedef struct uct_helper_place {
 
 static uct_helper_place_t uct_helper_place;
 
-
 void uct_helper_place_begin(void)
 {
     memset(&uct_helper_place, 0, sizeof(uct_helper_place));
@@ -159,7 +158,6 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
 
 /* More registrations than that of one process are written over */
 #define UCT_HELPER_QUOTA_SANE (UINT64_C(1) << 32)
-
 
 static uint64_t uct_helper_md_quota_limit(const uct_helper_md_t *md)
 {

@@ -34,7 +34,6 @@ typedef struct uct_helper_node_process {
 static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static uct_helper_node_process_t uct_helper_node_process;
 
-
 /* What the application holds: the processors that its main thread is bound to,
  * which may be a core's hardware threads; if there are more, as of a whole
  * socket, as many as it has threads, wherever these run */

@@ -25,14 +25,11 @@ BEGIN_C_DECLS
  */
 ucs_node_h uct_helper_node_open(const uct_helper_config_t *config);
 
-
 /** Release it; the last domain leaves the ledger. NULL is ignored. */
 void uct_helper_node_close(ucs_node_h node);
 
-
 /** In a child: forget the parent's entry. Takes no lock. */
 void uct_helper_node_forget(void);
-
 
 /** Figures of this process, kept after it has left.
  *  @return Zero if it never entered. */

@@ -59,7 +59,6 @@ static uct_helper_session_t uct_helper_session = {
                                     &uct_helper_session.domains)
 };
 
-
 /* Runs in a child, in the first thread that gets here, and begins a new
  * session. The parent's domains are not touched; each becomes a child's when it
  * is used. A thread that does not exist here may hold the lock. */

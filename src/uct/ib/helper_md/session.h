@@ -22,10 +22,8 @@ BEGIN_C_DECLS
 
 typedef struct uct_helper_md uct_helper_md_t;
 
-
 /** Release of the running UCX, for the report. Before the first domain. */
 void uct_helper_session_set_version(const char *version);
-
 
 /**
  * Begin a session in this process, if there is none; a child leaves its
@@ -34,7 +32,6 @@ void uct_helper_session_set_version(const char *version);
  * @return The number of the process, see process.h.
  */
 uint32_t uct_helper_session_process(void);
-
 
 /**
  * Give a domain a job of the process's helper thread: sets md->thread and md->job. The
@@ -47,30 +44,24 @@ uint32_t uct_helper_session_process(void);
  */
 ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step);
 
-
 /** The counterpart: the last domain stops the thread, and joins it. */
 void uct_helper_session_part(uct_helper_md_t *md);
 
-
 /** @return Bytes that all domains would leave pinned: one price for all of them. */
 _Atomic(uint64_t) *uct_helper_session_leave_bytes(void);
-
 
 /** Drop what all domains hold idle, when the application lacks a shared
  *  resource such as lockable memory. */
 void uct_helper_session_yield(void);
 
-
 /** Add a note to the report. */
 void uct_helper_session_note(const char *note);
-
 
 /**
  * A domain has been decorated. The first one decides where the report goes, and
  * logs one warning if it cannot be written there.
  */
 void uct_helper_session_enter(uct_helper_md_t *md);
-
 
 /**
  * A domain is closing: its job has stopped, its cache exists. The last open

@@ -52,9 +52,7 @@ static const char *const uct_helper_monitor_words[] = {
     NULL
 };
 
-
 static const char *const uct_helper_auto_words[] = {"auto", NULL};
-
 
 static const char *const uct_helper_cpu_policy_words[] = {
     [UCT_HELPER_CPU_POLICY_IDLE]         = "idle",
@@ -81,7 +79,6 @@ static const ucs_log_level_t uct_helper_log_levels[] = {UCS_LOG_LEVEL_ERROR,
                                                         UCS_LOG_LEVEL_INFO,
                                                         UCS_LOG_LEVEL_DEBUG,
                                                         UCS_LOG_LEVEL_FATAL};
-
 
 /* UCX's readers of sizes, numbers and times accept a sign and ignore trailing
  * text: -1 or 1x would be no ceiling. So these are read here. */

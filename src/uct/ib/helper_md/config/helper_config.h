@@ -129,7 +129,6 @@ typedef struct uct_helper_config {
     int                      pin_verify;
 } uct_helper_config_t;
 
-
 /**
  * Check @a options and convert them.
  *
@@ -145,7 +144,6 @@ typedef struct uct_helper_config {
 ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
                                      uct_helper_config_t *config, char *error,
                                      size_t max);
-
 
 /**
  * Read the options of this process from environment and ucx.conf. A bad value

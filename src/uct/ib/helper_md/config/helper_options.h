@@ -20,7 +20,6 @@ BEGIN_C_DECLS
 
 extern ucs_config_field_t uct_helper_options_table[];
 
-
 /** The table in the form that the running UCX can read. */
 extern const uct_abi_config_t uct_helper_options;
 

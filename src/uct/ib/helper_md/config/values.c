@@ -25,7 +25,6 @@
 /* Share of the run time: less than a second a day cannot be measured */
 #define UCT_HELPER_SHARE_MIN 1e-5
 
-
 /* The program may have chosen a locale in which a decimal number has a comma */
 static double uct_helper_value_decimal(const char *text, char **end_p)
 {

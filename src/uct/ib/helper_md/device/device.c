@@ -20,7 +20,6 @@ ucs_status_t ucs_memtype_cache_lookup(const void *address, size_t size,
                                       void *info);
 extern const char *ucs_memory_type_names[];
 
-
 /* An event found the lock taken, and its range is not known: before any look-up
  * all regions go */
 static void uct_helper_device_lock(uct_helper_device_h device)

@@ -19,7 +19,6 @@ BEGIN_C_DECLS
 
 typedef struct uct_helper_device *uct_helper_device_h;
 
-
 /**
  * @param [in]  md        Domain that registers, and @a lower its operations;
  *                        both must outlive the class.
@@ -34,18 +33,15 @@ ucs_status_t uct_helper_device_create(uct_md_h md,
                                       const uct_abi_md_attr_t *attr,
                                       uct_helper_device_h *device_p);
 
-
 /** Deregister the rest. When this returns, no thread and no event is inside.
  *  Not in a forked child. */
 void uct_helper_device_destroy(uct_helper_device_h device);
-
 
 /** @return Nonzero if UCX's cache of memory types says that the memory is a
  *          device's. Where that cache is off none is, and the registration cache
  *          registers it for each use, as it does other mappings of a driver. Any
  *          thread. */
 int uct_helper_device_is_known(const void *address, size_t length);
-
 
 /**
  * Is a request one for this class? From any thread.
@@ -55,7 +51,6 @@ int uct_helper_device_is_known(const void *address, size_t length);
 int uct_helper_device_is_mine(uct_helper_device_h device, const void *address,
                               size_t length,
                               const uct_abi_md_mem_reg_params_t *params);
-
 
 /**
  * Find or make a registration that covers a request, and take a reference. From
@@ -70,7 +65,6 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
                                    const uct_abi_md_mem_reg_params_t *params,
                                    uct_mem_h *memh_p);
 
-
 /**
  * Give a reference back. From any thread.
  *
@@ -82,7 +76,6 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
  */
 ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,
                                    uct_completion_t *comp);
-
 
 /** In a child: no class receives events any more. */
 void uct_helper_device_forget(void);

@@ -27,7 +27,6 @@ static pthread_once_t uct_helper_device_once = PTHREAD_ONCE_INIT;
 
 static ucs_status_t uct_helper_device_hears;
 
-
 void uct_helper_device_doom(uct_helper_device_h device, uintptr_t start,
                             uintptr_t end)
 {

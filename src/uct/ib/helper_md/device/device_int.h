@@ -51,20 +51,16 @@ struct uct_helper_device {
     _Atomic(unsigned)      count;   /* regions, for events */
 };
 
-
 /** Regions that overlap [start, end) are stale. Under the class's lock. */
 void uct_helper_device_doom(uct_helper_device_h device, uintptr_t start,
                             uintptr_t end);
-
 
 /** Begin to receive events. @return UCS_OK, or UCS_ERR_EXCEEDS_LIMIT: too many
  *  classes. */
 ucs_status_t uct_helper_device_join(uct_helper_device_h device);
 
-
 /** When this returns, no event is inside the class. */
 void uct_helper_device_leave(uct_helper_device_h device);
-
 
 /** @return Nonzero if UCM reports freed memory. After a class has joined; does
  *          not change. */

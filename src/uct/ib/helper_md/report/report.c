@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 double uct_helper_report_price(const uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;

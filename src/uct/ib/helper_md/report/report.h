@@ -48,35 +48,29 @@ typedef struct uct_helper_figures {
                                                one each for a byte */
 } uct_helper_figures_t;
 
-
 /** @return Time lost and memory held at the price of max_slowdown, together as
  *          a share of the run time; leaving everything pinned costs
  *          max_slowdown. 0 if no time has passed. */
 double uct_helper_report_price(const uct_helper_figures_t *figures);
 
-
 /** Add a name to lower_domain, unless it is there; too long: cut. */
 void uct_helper_report_add_domain(uct_helper_figures_t *figures,
                                   const char *name);
-
 
 /** Add what is known of the registrations of one device: the one with most
  *  counts. */
 void uct_helper_report_add_quota(uct_helper_figures_t *figures,
                                  const ucs_node_figures_t *quota);
 
-
 /** Add a note, unless it is there or there is no room. */
 void uct_helper_report_add_note(uct_helper_figures_t *figures,
                                 const char *note);
-
 
 /**
  * Add a note for a helper that rested: since when, how long and why, so that
  * the reports of all ranks show which had no helper.
  */
 void uct_helper_report_note_rest(uct_helper_figures_t *figures);
-
 
 /**
  * Check whether the report can be written at the end. Leaves nothing behind and
@@ -89,7 +83,6 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures);
  */
 ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
                                      char *error, size_t max);
-
 
 /**
  * Write the report. A file appears complete or not at all and replaces what was

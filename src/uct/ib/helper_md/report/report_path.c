@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 int uct_helper_report_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK",

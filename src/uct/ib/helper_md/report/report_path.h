@@ -24,7 +24,6 @@ BEGIN_C_DECLS
  */
 int uct_helper_report_rank(void);
 
-
 /**
  * Expand %h (host), %p (process id), %r (rank, "x" if unknown) and %% in a
  * path.

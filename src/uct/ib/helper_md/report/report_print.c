@@ -13,7 +13,6 @@
 #define UCT_HELPER_MIB        (1024.0 * 1024.0)
 #define UCT_HELPER_COMMAND_MAX 4096
 
-
 /* The command line, with blanks between its arguments */
 static void uct_helper_report_read_command(char *command, size_t max)
 {

@@ -29,7 +29,6 @@ struct uct_helper_trace_open {
     khiter_t                       next; /* where take_any goes on */
 };
 
-
 ucs_status_t uct_helper_trace_open_create(uct_helper_trace_open_h *open_p)
 {
     uct_helper_trace_open_h open = ucs_own_alloc(sizeof(*open));

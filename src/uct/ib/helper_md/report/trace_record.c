@@ -157,7 +157,6 @@ _Atomic(int) uct_helper_trace_is_on;
 
 static uct_helper_trace_t uct_helper_trace = {.file = {.own = UCS_OWN_FD_INIT}};
 
-
 /* What producers push into the ring */
 typedef struct uct_helper_trace_entry {
     uct_mem_h memh;
@@ -172,7 +171,6 @@ typedef struct uct_helper_trace_entry {
 } uct_helper_trace_entry_t;
 
 UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
-
 
 /*
  * Producers

@@ -50,7 +50,6 @@ extern const uct_helper_calls_t uct_helper_calls;
 typedef void (*uct_helper_calls_listen_func_t)(const uct_helper_calls_t *calls);
 #define UCT_HELPER_CALLS_LISTEN "uct_preload_listen"
 
-
 /** Connect to the stub. @return Zero if there is none. */
 int uct_helper_calls_listen(void);
 

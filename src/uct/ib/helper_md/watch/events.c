@@ -35,7 +35,6 @@ static ucs_regcache_h uct_helper_events_gated[UCS_LISTENERS_MAX];
  * event has come since. */
 static _Atomic(uint64_t) uct_helper_events_count;
 
-
 /* What a visit tells each cache */
 typedef struct uct_helper_events_told {
     uintptr_t address;

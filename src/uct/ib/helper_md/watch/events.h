@@ -26,7 +26,6 @@ BEGIN_C_DECLS
  */
 ucs_status_t uct_helper_events_check(const char **reason_p);
 
-
 /**
  * Pass events on to @a cache. @ref uct_helper_events_check has succeeded.
  *
@@ -35,13 +34,11 @@ ucs_status_t uct_helper_events_check(const char **reason_p);
  */
 ucs_status_t uct_helper_events_join(ucs_regcache_h cache);
 
-
 /**
  * Stop passing events on to @a cache. When this returns, no event is inside it.
  * Not from an event.
  */
 void uct_helper_events_leave(ucs_regcache_h cache);
-
 
 /**
  * Tell all caches that pages of a range are about to go, as UCM's event does.
@@ -52,15 +49,12 @@ void uct_helper_events_leave(ucs_regcache_h cache);
  */
 int uct_helper_events_unmapped(uintptr_t address, size_t length);
 
-
 /** The same of pages that were just mapped, before the program knows of them
  *  (@ref ucs_regcache_mapped). */
 int uct_helper_events_mapped(uintptr_t address, size_t length);
 
-
 /** @return Memory events so far. */
 uint64_t uct_helper_events_number(void);
-
 
 /**
  * Tell all caches that a registration of [@a start, @a end) may outlive its
@@ -70,12 +64,10 @@ uint64_t uct_helper_events_number(void);
  */
 void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end);
 
-
 /** Have all caches distrust or trust memory (@ref ucs_regcache_distrust) for a
  *  reason of @ref ucs_regcache_distrust_t. Not from an event. */
 void uct_helper_events_distrust(unsigned reason);
 void uct_helper_events_trust(unsigned reason);
-
 
 /**
  * For the one thread that reads kernel events: shut the gates of all caches,
@@ -92,7 +84,6 @@ void uct_helper_events_shut(void);
 int uct_helper_events_try_pass(uintptr_t address, size_t length, int is_gone);
 void uct_helper_events_open(void);
 
-
 /**
  * Check that events still arrive, if it is time to: after objects were loaded,
  * which may have replaced our hooks, and now and then. If one does not arrive,
@@ -104,10 +95,8 @@ void uct_helper_events_open(void);
  */
 void uct_helper_events_recheck(uint64_t now);
 
-
 /** @return The event that was found missing, for the report, or NULL. */
 const char *uct_helper_events_complaint(void);
-
 
 /** In a child: no cache listens any more. */
 void uct_helper_events_forget(void);

@@ -70,7 +70,6 @@ static uct_helper_probe_code_t uct_helper_probe_codes[] = {
 #define UCT_HELPER_PROBE_CODES \
     (sizeof(uct_helper_probe_codes) / sizeof(uct_helper_probe_codes[0]))
 
-
 void uct_helper_events_probe_saw(uintptr_t address)
 {
     if (ucs_unlikely(address == ucs_load_relaxed(&uct_helper_probe_address))) {
@@ -112,7 +111,6 @@ static const uct_helper_probe_way_t uct_helper_probe_ways[] = {
 
 #define UCT_HELPER_PROBE_WAYS \
     (sizeof(uct_helper_probe_ways) / sizeof(uct_helper_probe_ways[0]))
-
 
 /* The probe's event is known by its address, which nothing else uses */
 static ucs_status_t uct_helper_probe_way(const uct_helper_probe_way_t *way)

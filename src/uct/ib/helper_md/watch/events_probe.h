@@ -29,10 +29,8 @@ BEGIN_C_DECLS
 /** Longest time between two probes. */
 #define UCT_HELPER_EVENTS_PROBE_NS UINT64_C(100000000)
 
-
 /** From the event handler: an event of this address has arrived. */
 void uct_helper_events_probe_saw(uintptr_t address);
-
 
 /**
  * The first probe, from this thread and from another one.
@@ -44,17 +42,14 @@ void uct_helper_events_probe_saw(uintptr_t address);
  */
 ucs_status_t uct_helper_events_probe_first(const char **reason_p);
 
-
 /** @return Nonzero if it is time to probe again, or the code of one of these
  *          functions has changed. Any thread; takes some nanoseconds. */
 int uct_helper_events_probe_is_due(uint64_t now);
-
 
 /** Probe again, unless another thread is at it. As
  *  @ref uct_helper_events_probe_first. */
 ucs_status_t uct_helper_events_probe_again(uint64_t now,
                                            const char **reason_p);
-
 
 /** In a child: the thread that was probing does not exist here. */
 void uct_helper_events_probe_forget(void);

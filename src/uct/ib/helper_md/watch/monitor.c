@@ -25,7 +25,6 @@ static unsigned uct_helper_monitor_users;
 /* None: nothing is watched. Another file refuses a userfaultfd's requests. */
 static ucs_own_fd_t uct_helper_monitor_fd = UCS_OWN_FD_INIT;
 
-
 static void uct_helper_monitor_complain(int fd)
 {
     static _Atomic(int) said;

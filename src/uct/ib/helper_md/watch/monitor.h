@@ -41,7 +41,6 @@ BEGIN_C_DECLS
 /** Name of the reader thread, as the kernel shows it. */
 #define UCT_HELPER_MONITOR_THREAD_NAME "ucx-helper-mem"
 
-
 /**
  * Start the monitor; the first user creates descriptor and reader.
  *
@@ -52,11 +51,9 @@ BEGIN_C_DECLS
  */
 ucs_status_t uct_helper_monitor_start(const char **reason_p);
 
-
 /** The counterpart. After the last user nothing is watched, and the reader has
  *  ended. Not from a memory event. */
 void uct_helper_monitor_stop(void);
-
 
 /**
  * Watch the whole mappings that @a range lies in, and what touches them if
@@ -71,7 +68,6 @@ void uct_helper_monitor_stop(void);
  */
 int uct_helper_monitor_watch(uct_helper_range_t *range);
 
-
 /**
  * The program has mapped [@a start, @a end). Watch it if it touches watched
  * memory, so that the kernel joins them. Any thread, at any time; does nothing
@@ -85,14 +81,12 @@ int uct_helper_monitor_watch(uct_helper_range_t *range);
 int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
                               uct_helper_range_t *range_p);
 
-
 /**
  * The program is about to map [@a start, @a end). If the memory on one side of
  * it is watched, watch that on the other side too; else the kernel would join
  * the new mapping with the upper one instead of the lower one. As above.
  */
 void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end);
-
 
 /**
  * Stop watching [@a start, @a end): the program is about to move it, or uses a
@@ -101,11 +95,9 @@ void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end);
  */
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end);
 
-
 /** Stop watching everything, so that neighbours can be joined; the reader does
  *  it soon. Any thread that has started the monitor. */
 void uct_helper_monitor_unwatch_all(void);
-
 
 /** In a child: nothing is watched, and there is no reader. */
 void uct_helper_monitor_forget(void);

@@ -56,7 +56,6 @@ static _Atomic(int) uct_helper_reader_must_unwatch;
  * NULL while the reader is awake and has not put up a new one. */
 static _Atomic(void*) uct_helper_reader_bell;
 
-
 static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
                                    uintptr_t address, size_t length)
 {

@@ -28,17 +28,14 @@ BEGIN_C_DECLS
  */
 int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p);
 
-
 /**
  * Have it unwatch all memory, and end. It ends when all threads that wait for
  * it inside the kernel have gone on.
  */
 void uct_helper_reader_stop(void);
 
-
 /** Have it unwatch all memory soon. Any thread; not from a memory event. */
 void uct_helper_reader_unwatch_all(void);
-
 
 /** In a child: there is no reader. */
 void uct_helper_reader_forget(void);

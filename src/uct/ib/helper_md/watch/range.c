@@ -63,7 +63,6 @@ static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
 /* A thread reads its text */
 static _Atomic(int) uct_helper_range_is_read;
 
-
 static void uct_helper_range_is(uct_helper_range_sum_t *sum,
                                 uct_helper_range_kind_t kind)
 {

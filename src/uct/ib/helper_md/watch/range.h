@@ -42,7 +42,6 @@ typedef enum uct_helper_range_way {
     UCT_HELPER_RANGE_WAY_PARSE  /**< reading /proc/self/maps */
 } uct_helper_range_way_t;
 
-
 /** Where some memory lies. All addresses are page boundaries. */
 typedef struct uct_helper_range {
     uct_helper_range_kind_t kind;
@@ -61,13 +60,11 @@ typedef struct uct_helper_range {
     uintptr_t               run_end;
 } uct_helper_range_t;
 
-
 /** Mappings to either side for @ref uct_helper_range_t::run_start: a system
  *  call each. Rows are short (a reserved range and its used part, an arena,
  *  stacks with guards). Half: the stacks of 32 threads are cut in two. Double:
  *  a first use takes another 20 us where there are so many. */
 #define UCT_HELPER_RANGE_RUN_MAX 64
-
 
 /**
  * Find the kind of a range, and what is around it.
@@ -83,7 +80,6 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
                                               uintptr_t start, uintptr_t end,
                                               uct_helper_range_t *range_p);
 
-
 /**
  * Keep /proc/self/maps open from now on: opening it takes longer than a
  * question. If that fails, it is opened each time. Once the program has closed
@@ -92,20 +88,16 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
  */
 void uct_helper_range_keep(void);
 
-
 /** The counterpart. */
 void uct_helper_range_let_go(void);
-
 
 /** @return Mappings of the process, -1 if unknown, as when the program has closed the
  *          descriptor that is kept. Time grows with their number. */
 long uct_helper_range_count(void);
 
-
 /** In a child: forget the descriptor, which shows the parent's memory and may
  *  be the parent's too. */
 void uct_helper_range_forget(void);
-
 
 /**
  * @return Nonzero if the range touches the stack of the calling thread, unless
@@ -114,13 +106,11 @@ void uct_helper_range_forget(void);
  */
 int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end);
 
-
 /** Visit all private anonymous mappings of the process, in ascending order. The
  *  visitor may change them. */
 void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
                                          void *arg),
                            void *arg);
-
 
 /** Visit those that overlap [@a start, @a end), one question each. @return Zero
  *  if the kernel cannot do that (before Linux 6.11). */
@@ -128,7 +118,6 @@ int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
                                  void (*visit)(uintptr_t start, uintptr_t end,
                                                void *arg),
                                  void *arg);
-
 
 /** @return Nonzero if all pages of the range are in memory, so that pinning
  *          them faults none of them in. Both ends are page boundaries. */

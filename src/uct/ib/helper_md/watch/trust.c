@@ -41,7 +41,6 @@ static _Atomic(uint64_t) uct_helper_trust_next; /* ns, when to count again */
 static _Atomic(long) uct_helper_trust_spare;    /* ranges that may be watched
                                                    until then */
 
-
 static long uct_helper_trust_get_limit(void)
 {
     long limit = ucs_load_relaxed(&uct_helper_trust_limit);

@@ -25,28 +25,22 @@ BEGIN_C_DECLS
  *  number that the program may want. Any thread. */
 void uct_helper_trust_begin(void);
 
-
 /** Count if it is time to. Any thread, but not from a memory event. */
 void uct_helper_trust_step(uint64_t now);
-
 
 /** One more range is watched. As above. @return Zero if there are too many
  *  mappings: it must not be kept. */
 int uct_helper_trust_watched(void);
 
-
 /** @return Nonzero while there are too many; @a next_p is the time of the next
  *          count. */
 int uct_helper_trust_is_near(uint64_t *next_p);
 
-
 /** Give a cache that begins to listen to events the state of the others. */
 void uct_helper_trust_join(ucs_regcache_h cache);
 
-
 /** In a child: forget all but the limit. */
 void uct_helper_trust_forget(void);
-
 
 /** Use @a limit for vm.max_map_count from now on, 0: the system's. For tests,
  *  which cannot lower it for the whole machine. */

@@ -25,7 +25,6 @@
     (UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE | \
      UFFD_FEATURE_EVENT_REMAP)
 
-
 /* By a system call: ioctl() may be the preloaded stub's, which watches the
  * program's own descriptors */
 static int uct_helper_uffd_control(int fd, unsigned long request, void *arg)

@@ -27,15 +27,12 @@ BEGIN_C_DECLS
  */
 int uct_helper_uffd_open(const char **reason_p);
 
-
 /** Watch [@a start, @a end), whole pages. @return Zero if refused, as where
  *  another userfaultfd watches or nothing is mapped. */
 int uct_helper_uffd_watch(int fd, uintptr_t start, uintptr_t end);
 
-
 /** The reverse. @return Zero if refused; what is not watched is no error. */
 int uct_helper_uffd_unwatch(int fd, uintptr_t start, uintptr_t end);
-
 
 /** The reverse for all private anonymous memory of the process. */
 void uct_helper_uffd_unwatch_all(int fd);

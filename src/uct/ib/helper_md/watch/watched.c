@@ -13,7 +13,6 @@ static ucs_lock_t uct_helper_watched_lock;
 static ucs_extents_t uct_helper_watched;
 static ucs_extents_node_t uct_helper_watched_nodes[UCT_HELPER_WATCHED_MAX];
 
-
 static void uct_helper_watched_reset(void)
 {
     unsigned i;

@@ -26,25 +26,20 @@ BEGIN_C_DECLS
  *  begins with half as many separate mappings. Double: 40 KB more. */
 #define UCT_HELPER_WATCHED_MAX 1024
 
-
 /** Nothing is watched: before the first note, and after the last. */
 void uct_helper_watched_clear(void);
-
 
 /** In a child: forget all notes. A thread that does not exist there may have
  *  held the lock. */
 void uct_helper_watched_forget(void);
-
 
 /** Note that [@a start, @a end), whole pages, is watched. May be called where a
  *  memory event may; does nothing in a signal handler that interrupted the
  *  owner of the lock. */
 void uct_helper_watched_add(uintptr_t start, uintptr_t end);
 
-
 /** The reverse. Does nothing if the lock is taken. */
 void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
-
 
 /**
  * For the reader of events. A thread that unmapped goes on as soon as its event
@@ -58,7 +53,6 @@ void uct_helper_watched_remove(uintptr_t start, uintptr_t end);
 int uct_helper_watched_try_hold(void);
 void uct_helper_watched_remove_held(uintptr_t start, uintptr_t end);
 void uct_helper_watched_let_go(void);
-
 
 /** @return Nonzero if any byte of the range is watched, or, with @a beside of
  *  1, one that is next to it. */
