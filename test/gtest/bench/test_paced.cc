@@ -65,7 +65,12 @@ TEST_F(test_paced, new_buffers_are_new)
     void *first = paced_data_get(&data, brief);
     EXPECT_EQ(first, paced_data_get(&data, brief));
     paced_data_unmap(&data, brief);
-    EXPECT_NE(first, paced_data_get(&data, brief));
+    void *second = paced_data_get(&data, brief);
+#if !defined(__SANITIZE_THREAD__) /* which maps where it likes, there again */
+    EXPECT_NE(first, second);
+#else
+    EXPECT_NE(nullptr, second);
+#endif
     paced_data_unmap(&data, brief);
     paced_data_unmap(&data, sim_buffer(0));
     free(data.buffers);

@@ -400,8 +400,12 @@ TEST_P(test_range_kept, read_by_several_threads)
 
     for (int i = 0; i < 3; ++i) {
         threads.emplace_back([&] {
+            uct_helper_range_t range;
             for (int j = 0; j < 200; ++j) {
-                EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE, kind(m_address, LENGTH));
+                EXPECT_EQ(UCT_HELPER_RANGE_PRIVATE,
+                          uct_helper_range_find(GetParam(), (uintptr_t)m_address,
+                                                (uintptr_t)m_address + LENGTH,
+                                                &range));
                 EXPECT_GT(uct_helper_range_count(), 10);
             }
         });
