@@ -263,11 +263,6 @@ static void sim_env_wake_waiters(void *arg, uint32_t *word)
     sim_wake_waiters(word);
 }
 
-static void sim_env_pause(void *arg)
-{
-    sim_point();
-}
-
 /* All memory is of one kind, also while it is unmapped: a look that comes
  * between an event and the unmapping finds it as it was. Of what a message
  * would bring into memory some is there. */
@@ -294,7 +289,6 @@ void sim_world_env(ucs_regcache_env_t *env)
     env->wake         = sim_env_wake;
     env->wait         = sim_env_wait;
     env->wake_waiters = sim_env_wake_waiters;
-    env->pause        = sim_env_pause;
     if (sim_has_covers) {
         env->inspect = sim_env_inspect;
     }

@@ -203,10 +203,6 @@ typedef struct ucs_regcache_env {
     /** Wake all that wait on @a word. */
     void         (*wake_waiters)(void *arg, uint32_t *word);
 
-    /** A step has deregistered what nobody waits for, and may be interrupted. It has no
-     *  lock. NULL: nothing. */
-    void         (*pause)(void *arg);
-
     /** Let other threads run for a moment; NULL: give_way.h. */
     void         (*yield)(void *arg);
 

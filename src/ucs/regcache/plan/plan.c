@@ -168,9 +168,6 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     ucs_regcache_unlock(cache);
     if (is_taken) {
         ucs_regcache_region_deregister(cache, region, NULL, NULL);
-        if (cache->env.pause != NULL) {
-            cache->env.pause(cache->env.arg);
-        }
     }
 }
 

@@ -3,7 +3,6 @@
  */
 #include <ucs/sys/proc/scout.h>
 #include <ucs/sys/sync/futex.h>
-#include <ucs/sys/sync/give_way.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/spawn.h>
 
@@ -43,7 +42,6 @@ struct ucs_scout {
     _Atomic(uint64_t) at;       /* ns, when the next one is due */
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper has it; used by it only */
-    uint64_t          paused;   /* ns of the helper's turn; likewise */
     int               no_waitv;
     uint64_t          cpu_ns;   /* at its stop */
     ucs_spawned_t     spawned;  /* has a stack while it is not joined */
@@ -272,7 +270,6 @@ void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
 {
     uint64_t left;
 
-    scout->paused = 0;
     if (!scout->is_idle) {
         (void)ucs_scout_look(scout, bell, seen);
         return;
@@ -286,17 +283,6 @@ void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
     }
     /* acquire [S-TURN]: likewise, if it came with the bell */
     scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);
-}
-
-void ucs_scout_pause(ucs_scout_h scout)
-{
-    uint64_t begin;
-
-    if (scout->is_idle && (scout->paused < UCS_SCOUT_PAUSE_NS)) {
-        begin = ucs_clock_now();
-        ucs_give_way();
-        scout->paused += ucs_clock_now() - begin;
-    }
 }
 
 void ucs_scout_done(ucs_scout_h scout, uint64_t at)

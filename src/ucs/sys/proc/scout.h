@@ -36,11 +36,6 @@ BEGIN_C_DECLS
  *  helper learns and serves memory events. */
 #define UCS_SCOUT_OVERDUE_NS UINT64_C(1000000000)
 
-/** Nanoseconds of a turn for which the helper lets others run amid its step; the last
- *  time may be longer. A tick of most kernels: fork() waits for the end of a step, and
- *  what the step has left to do gets late. */
-#define UCS_SCOUT_PAUSE_NS UINT64_C(4000000)
-
 typedef struct ucs_scout *ucs_scout_h;
 
 /**
@@ -70,11 +65,6 @@ void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus);
  *                   none.
  */
 void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen);
-
-/** Amid a step, the helper lets who wants its processor have it: a core that was idle
- *  when the turn came may be wanted by now. Nothing if turns do not wait for idle
- *  cores. */
-void ucs_scout_pause(ucs_scout_h scout);
 
 /** The helper's turn is over. The next one comes at @a at, ns of
  *  @ref ucs_clock_now, unless it is woken before. */

@@ -160,13 +160,6 @@ static void ucs_thread_end_step(void)
     }
 }
 
-void ucs_thread_pause(ucs_thread_h thread)
-{
-    if (ucs_thread_self_is_helper) {
-        ucs_scout_pause(thread->scout);
-    }
-}
-
 /* Take the job's lock for a step, after forks. @return Zero: the thread is to stop. */
 static int ucs_job_enter(ucs_job_h job)
 {

@@ -161,13 +161,6 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
  *          program that takes a step. */
 int ucs_thread_is_helper(void);
 
-/**
- * Amid a step: in the helper's thread, let others have its processor (@ref
- * ucs_scout_pause). In a thread that takes a step as it waits this is nothing. The caller
- * has no lock but the step's.
- */
-void ucs_thread_pause(ucs_thread_h thread);
-
 /** @return Nanoseconds of processor time that the calling helper thread has
  *  used. */
 uint64_t ucs_thread_spent(void);

@@ -108,11 +108,6 @@ static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
     }
 }
 
-static void uct_helper_env_pause(void *arg)
-{
-    ucs_thread_pause(((uct_helper_md_t*)arg)->thread);
-}
-
 static void uct_helper_env_listen(void *arg, int listens)
 {
     uct_helper_hear_listen(listens);
@@ -290,7 +285,6 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
         .clock        = &ucs_clock_scale,
         .wake         = uct_helper_env_wake,
         .wait         = uct_helper_env_wait,
-        .pause        = uct_helper_env_pause,
         .listen       = uct_helper_env_listen,
         .wake_waiters = uct_helper_env_wake_waiters,
         .inspect      = uct_helper_env_inspect,

@@ -78,11 +78,6 @@ public:
         env.wake         = [](void *arg) { ++self(arg)->wakes; };
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
-        env.pause        = [](void *arg) {
-            if (self(arg)->on_pause) {
-                self(arg)->on_pause();
-            }
-        };
         env.listen = [](void *arg, int listens) {
             self(arg)->listens += listens ? 1 : -1;
         };
@@ -224,7 +219,6 @@ public:
     std::function<ucs_status_t(registration)> on_reg;
     std::function<void()>                     on_dereg;
     std::function<void()>                     on_wait;
-    std::function<void()>                     on_pause;
     /* Called before each look at the clock */
     std::function<void()>                     on_now;
     /* Begun to listen less ended */

@@ -263,30 +263,6 @@ TEST_F(test_regcache_order, what_is_announced_is_registered_then)
 
 /* Until then it is looked for from the soonest on that it may come, and it is
  * not registered for that */
-/* Nobody waits for that; for what is registered ahead somebody may */
-TEST_F(test_regcache_order, others_may_run_after_each_deregistration)
-{
-    std::string did;
-
-    w->open();
-    announced(20);
-    w->on_reg = [&](regcache_world::registration) {
-        did += 'r';
-        return UCS_OK;
-    };
-    w->on_dereg = [&] { did += 'd'; };
-    w->on_pause = [&] {
-        did += '.';
-        EXPECT_STREQ(nullptr, w->invalid());
-    };
-    w->use(buffer(0), MB, MS, 1);
-    did.clear();
-    w->advance(50 * MS);
-    EXPECT_TRUE(w->is_registered(buffer(1), MB));
-    EXPECT_EQ("d.r", did);
-    w->close();
-}
-
 TEST_F(test_regcache_order, what_waits_for_its_key_is_watched)
 {
     w->open();

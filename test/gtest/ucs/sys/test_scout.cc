@@ -9,10 +9,8 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <thread>
 
-#include <sched.h>
 #include <unistd.h>
 
 /** Turns of a helper, which is the test's own thread. Its scout is not let run
@@ -54,32 +52,6 @@ protected:
         return is_before;
     }
 
-    /* A thread on the test's processor counts until then */
-    void count_beside(const std::function<void()> &beside)
-    {
-        cpu_set_t before, here;
-        std::atomic<bool> is_over{false};
-
-        ASSERT_EQ(0, sched_getaffinity(0, sizeof(before), &before));
-        CPU_ZERO(&here);
-        CPU_SET(sched_getcpu(), &here);
-        ASSERT_EQ(0, sched_setaffinity(0, sizeof(here), &here));
-        m_count = 0;
-        std::thread counter([&] { /* inherits the processor */
-            while (!is_over) {
-                ++m_count;
-            }
-        });
-        while (m_count == 0) {
-            std::this_thread::yield();
-        }
-        beside();
-        is_over = true;
-        counter.join();
-        ASSERT_EQ(0, sched_setaffinity(0, sizeof(before), &before));
-    }
-
-    std::atomic<uint64_t> m_count{0};
     ucs_scout_h       m_scout;
     _Atomic(uint32_t) m_bell{0};
     uint32_t          m_seen = 0;
@@ -152,33 +124,4 @@ TEST_F(test_scout, a_turn_that_is_given_during_a_step_is_still_to_come)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ucs_scout_done(m_scout, UINT64_MAX);
     EXPECT_TRUE(ends_before_bell(1000));
-}
-
-/* Some kernels run the caller on for a while */
-TEST_F(test_scout, others_run_when_the_helper_pauses)
-{
-    count_beside([&] {
-        for (unsigned turn = 0; turn < 10; ++turn) {
-            uint64_t before = m_count;
-            for (unsigned i = 0; (i < 1000) && (m_count == before); ++i) {
-                ucs_scout_pause(m_scout);
-            }
-            EXPECT_NE(before, m_count) << turn;
-            ++m_bell; /* so the next turn comes at once */
-            await();
-            m_seen = m_bell;
-        }
-    });
-}
-
-/* Who wants the processor all of the time does not hold up a turn */
-TEST_F(test_scout, pauses_of_a_turn_end)
-{
-    count_beside([&] {
-        uint64_t begin = ucs_clock_now();
-        for (unsigned i = 0; i < 2000; ++i) {
-            ucs_scout_pause(m_scout);
-        }
-        EXPECT_LE(ucs_clock_now() - begin, 1000 * MS);
-    });
 }
