@@ -603,7 +603,7 @@ inside_dist() {
     cd "$build" || return 1
     rm -f ucx-helper-md-*.tar.xz
     # Its own unit tests are compiled once more, from another place
-    make -j"$jobs" distcheck \
+    make -j"$jobs" VERBOSE=yes distcheck \
         DISTCHECK_CONFIGURE_FLAGS="CFLAGS='$tree_flags' CXXFLAGS='$test_flags'" ||
         return 1
     echo "PASS distcheck"
