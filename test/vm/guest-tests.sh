@@ -304,7 +304,9 @@ test_rails() {
     awk -v s1="$(rails_memory "$mpi" stock-one)" -v h1="$(rails_memory "$mpi" one)" \
         -v s8="$(rails_memory "$mpi" stock-eight)" -v h8="$(rails_memory "$mpi" eight)" \
         'BEGIN { printf "KB of the helper: one device %d, eight %d\n", h1 - s1, h8 - s8
-                 exit !(h8 - s8 <= h1 - s1 + 7 * 100) }' || return 1
+                 # Two runs of the same differ by some hundred KB
+                 least = h1 > s1 ? h1 - s1 : 0
+                 exit !(h8 - s8 <= least + 7 * 100) }' || return 1
     [ "$(rails_sum "$mpi" eight uses)" -eq "$(rails_sum "$mpi" one uses)" ] &&
         [ "$(rails_sum "$mpi" two-rails uses)" -gt "$(rails_sum "$mpi" one uses)" ]
 }
