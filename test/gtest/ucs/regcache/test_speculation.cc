@@ -4,6 +4,7 @@
 #include "regcache_fixture.h"
 
 #include <thread>
+#include <vector>
 
 TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
 {
@@ -29,6 +30,51 @@ TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
     w->on_reg = nullptr;
     EXPECT_EQ(1u, w->stats().late);
     EXPECT_EQ(0u, w->stats().wasted);
+}
+
+/* Two wait for a registration that fails: the first to hear of it is not the last */
+TEST_F(test_regcache, all_that_wait_for_a_registration_that_fails_register)
+{
+    std::atomic<unsigned> waiting{0};
+    std::atomic<bool> is_inside{false};
+    std::atomic<std::thread::id> first;
+    std::vector<std::thread> users;
+
+    start(UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    w->on_wait = [&]() {
+        thread_local bool is_counted = false;
+        waiting   += !is_counted;
+        is_counted = true;
+        std::this_thread::yield();
+    };
+    w->on_reg = [&](regcache_world::registration) {
+        if (std::this_thread::get_id() != first) {
+            return UCS_OK;
+        }
+        is_inside = true;
+        while (waiting < 2) {
+            std::this_thread::yield();
+        }
+        return UCS_ERR_IO_ERROR;
+    };
+    users.emplace_back([&]() {
+        ucs_regcache_memh_t memh = nullptr;
+        first = std::this_thread::get_id();
+        EXPECT_EQ(UCS_ERR_IO_ERROR,
+                  ucs_regcache_get(w->cache, (void*)buffer(0), MB,
+                                   regcache_world::REMOTE_GET |
+                                           regcache_world::REMOTE_PUT,
+                                   1, &memh));
+    });
+    while (!is_inside) {
+        std::this_thread::yield();
+    }
+    users.emplace_back([&]() { w->touch(buffer(0), MB); });
+    users.emplace_back([&]() { w->touch(buffer(0), MB); });
+    for (auto &user : users) {
+        user.join();
+    }
+    EXPECT_EQ(1u, w->live.size());
 }
 
 /* The helper has lost its processor in the middle of a registration */
