@@ -76,6 +76,10 @@ UCS_TUNING(double, soft_horizon_ns, 6e11, "ns",
            "lost while uses are learned says little of the job that is to come, "
            "and a peak is for ever",
            "half: -0.5 (-1.4); double: +2.1 (+9.8)")
+UCS_TUNING(uint64_t, soft_learned, 2, "uses",
+           "of a buffer that lose for want of room and count as learning: further "
+           "ones would be lost again and again",
+           "@@")
 UCS_TUNING(double, soft_least, 32768, "bytes",
            "of room in any case: a small part of what the helper's own tables "
            "take, which a program of so few buffers cannot save by it",

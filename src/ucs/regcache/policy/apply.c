@@ -4,6 +4,7 @@
 #include "apply.h"
 
 #include <ucs/regcache/regcache_int.h>
+#include <ucs/regcache/register/register.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
@@ -167,6 +168,7 @@ ucs_regcache_apply_next(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffe
             ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_HELD, region,
                                 forecast->ref, held);
         } else {
+            ucs_regcache_soft_was_held(cache, region, held);
             ucs_regcache_rq_remove(&cache->plan.rq, item);
         }
     } else if ((forecast->due_ns != 0) && (forecast->until_ns > now)) {

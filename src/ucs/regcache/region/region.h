@@ -209,6 +209,7 @@ typedef struct ucs_regcache_region {
                                                   keep count them */
     uint64_t                    lapsed;        /* ns: it would have stayed until
                                                   then, had there been room */
+    uint64_t                    refusals;      /* uses that lost for that */
 
     /* Owned by the helper; meaningful while items_gen is this generation */
     struct ucs_regcache_rq_item *items;

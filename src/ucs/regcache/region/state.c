@@ -107,8 +107,9 @@ static uint64_t ucs_regcache_region_open(ucs_regcache_h cache,
                       cache->plan.ops->keeps &&
                               (request->size_class ==
                                UCS_REGCACHE_CLASS_MANAGED));
-    region->pins   = 0;
-    region->lapsed = 0;
+    region->pins     = 0;
+    region->lapsed   = 0;
+    region->refusals = 0;
     if (request->is_alone ||
         ucs_unlikely(ucs_load_relaxed(&cache->distrust))) {
         return UCS_REGCACHE_WORD_DOOMED;

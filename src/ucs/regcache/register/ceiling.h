@@ -19,12 +19,14 @@ BEGIN_C_DECLS
 
 /** The soft ceiling (soft.c). Protected by the index lock. */
 typedef struct ucs_regcache_soft {
-    int      is_kept;   /* the policy minds the price of memory, and there is no
-                           ceiling of bytes */
-    uint64_t in_use;    /* bytes: the most that uses had registered at once */
-    uint64_t room;      /* bytes beside that */
-    uint64_t raises;    /* of that room */
-    uint64_t lost_ns;   /* by uses, for want of room */
+    int      is_kept;        /* the policy minds the price of memory, and there is
+                                no ceiling of bytes */
+    uint64_t in_use;         /* bytes: the most that uses had registered at once */
+    uint64_t room;           /* bytes beside that */
+    uint64_t raises;         /* of that room */
+    uint64_t lost_ns;        /* by uses, for want of room */
+    uint64_t missed_at;      /* ns: a use registered by itself, the latest */
+    uint64_t lost_anyway_ns; /* of that, what no learning would have saved */
 } ucs_regcache_soft_t;
 
 /* --- admit.c: under the lock, which is let go now and then --- */
@@ -93,6 +95,12 @@ void ucs_regcache_soft_give_up(ucs_regcache_region_t *region);
 /** A region that is registered goes for want of room. Under the lock. */
 void ucs_regcache_soft_evicted(ucs_regcache_h cache,
                                ucs_regcache_region_t *region);
+
+/** By what the helper learns now of its latest use, a region would have been held until
+ *  then: if it went for want of room, its next use may lose for that. Outside of the
+ *  lock. @param [in] until  ns. */
+void ucs_regcache_soft_was_held(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region, uint64_t until);
 
 /** A use finds its region not registered. */
 void ucs_regcache_soft_missed(ucs_regcache_h cache,

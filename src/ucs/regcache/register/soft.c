@@ -10,7 +10,12 @@
  * raise the peak only where that pays. The ceiling begins at the most that uses had
  * registered at once, posted receives for first uses included. What uses lose for
  * want of room is added up. The room grows to what that sum would have paid for since
- * the start and for some minutes to come, at the price of all memory.
+ * the start and for the rest of the job, at the price of all memory.
+ *
+ * How long the job will go on nobody knows. What a buffer loses while its uses are
+ * learned is lost once, and a peak is for ever: there it is minutes. What no learning
+ * would have saved is lost again and again: there the job goes on for as long as it has
+ * run.
  */
 
 uint64_t ucs_regcache_soft_bytes(ucs_regcache_h cache)
@@ -26,24 +31,53 @@ int ucs_regcache_soft_fits(ucs_regcache_h cache, size_t length)
            (cache->stats.pinned_bytes + length <= ucs_regcache_soft_bytes(cache));
 }
 
-static void ucs_regcache_soft_lost(ucs_regcache_h cache, uint64_t lost_ns,
-                                   uint64_t now)
+/* @a lost_ns would pay for room that is there for @a job_ns */
+static void
+ucs_regcache_soft_raise(ucs_regcache_h cache, uint64_t lost_ns, double job_ns)
 {
-    double elapsed = (double)(now - cache->created) +
-                     cache->tuning.soft_horizon_ns;
-    double room;
+    double room = (double)lost_ns * ucs_regcache_leave_bytes(cache) /
+                  (cache->config.max_slowdown * job_ns);
 
-    if (!cache->soft.is_kept) {
-        return;
-    }
-    cache->soft.lost_ns += (uint64_t)(lost_ns * cache->tuning.soft_weight);
-    room = (double)cache->soft.lost_ns * ucs_regcache_leave_bytes(cache) /
-           (cache->config.max_slowdown * elapsed);
     if (room > (double)cache->soft.room) {
         cache->soft.room = (uint64_t)ucs_min(
                 room, (double)cache->memory.seen.bytes);
         ++cache->soft.raises;
     }
+}
+
+static void
+ucs_regcache_soft_lost(ucs_regcache_h cache, double lost_ns, int is_learning,
+                       uint64_t now)
+{
+    double elapsed   = (double)(now - cache->created);
+    uint64_t counted = (uint64_t)(lost_ns * cache->tuning.soft_weight);
+
+    if (!cache->soft.is_kept) {
+        return;
+    }
+    cache->soft.lost_ns += counted;
+    ucs_regcache_soft_raise(cache, cache->soft.lost_ns,
+                            elapsed + cache->tuning.soft_horizon_ns);
+    if (!is_learning) {
+        cache->soft.lost_anyway_ns += counted;
+        ucs_regcache_soft_raise(cache, cache->soft.lost_anyway_ns, 2 * elapsed);
+    }
+}
+
+/* A use that follows another one too soon to be registered in between needs room
+ * whatever is known of it, and so does a buffer that has been refused often. What else
+ * is lost would have been saved by a registration ahead of a use that was foretold. */
+static int ucs_regcache_soft_is_learning(ucs_regcache_h cache,
+                                         ucs_regcache_region_t *region,
+                                         uint64_t now)
+{
+    double ahead_ns = ucs_predict_cost_estimate(&cache->cost.reg,
+                                                ucs_regcache_pages(cache,
+                                                                   region)) +
+                      (double)ucs_load_relaxed(&cache->walking.react_ns);
+
+    return (++region->refusals <= cache->tuning.soft_learned) &&
+           ((double)(now - cache->soft.missed_at) > ahead_ns);
 }
 
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length)
@@ -87,6 +121,16 @@ void ucs_regcache_soft_give_up(ucs_regcache_region_t *region)
     region->lapsed = ucs_regcache_soft_until(region);
 }
 
+void ucs_regcache_soft_was_held(ucs_regcache_h cache,
+                                ucs_regcache_region_t *region, uint64_t until)
+{
+    ucs_regcache_lock(cache);
+    if (region->lapsed != 0) {
+        region->lapsed = ucs_max(region->lapsed, until);
+    }
+    ucs_regcache_unlock(cache);
+}
+
 /* The helper has not heard of the latest use yet, so it will not learn that the buffer
  * came back: two buffers that are used in turn, each in place of the other, would
  * never be noticed. The eviction itself counts as a loss. */
@@ -100,7 +144,7 @@ void ucs_regcache_soft_evicted(ucs_regcache_h cache,
                                ucs_predict_cost_estimate(
                                        &cache->cost.dereg,
                                        ucs_regcache_pages(cache, region)),
-                               ucs_regcache_now(cache));
+                               1, ucs_regcache_now(cache));
     }
 }
 
@@ -117,6 +161,8 @@ void ucs_regcache_soft_missed(ucs_regcache_h cache,
                                ucs_regcache_missed_ns(cache, pages) +
                                        ucs_predict_cost_estimate(
                                                &cache->cost.dereg, pages),
+                               ucs_regcache_soft_is_learning(cache, region, now),
                                now);
     }
+    cache->soft.missed_at = now;
 }

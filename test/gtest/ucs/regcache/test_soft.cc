@@ -144,16 +144,46 @@ TEST_F(test_regcache_soft, losses_raise_it)
 /* What it takes to learn is lost once, and the job goes on */
 TEST_F(test_regcache_soft, losses_of_the_first_seconds_do_not)
 {
-    tuning.soft_weight = 1;
-    unsigned i         = use_two_in_turn(10000);
+    tuning.soft_weight  = 1;
+    tuning.soft_learned = UINT64_MAX;
+    unsigned i          = use_two_in_turn(10000);
 
     make(UCS_REGCACHE_POLICY_RENT);
     tuning.soft_weight     = 1;
+    tuning.soft_learned    = UINT64_MAX;
     tuning.soft_horizon_ns = ucs_regcache_tuning_default.soft_horizon_ns;
     EXPECT_EQ(10 * i, use_two_in_turn(10 * i));
     EXPECT_EQ(1u, w->live.size());
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
     EXPECT_LT(ceiling(), MB + MB / 10);
+}
+
+/* What is known by now would have been registered in time, had there been room */
+TEST_F(test_regcache_soft, what_is_refused_again_and_again_raises_it_soon)
+{
+    tuning.soft_weight     = 1;
+    tuning.soft_horizon_ns = ucs_regcache_tuning_default.soft_horizon_ns;
+    unsigned i             = use_two_in_turn(100);
+    EXPECT_GT(i, 2 + 2 * tuning.soft_learned);
+    EXPECT_LT(i, 4 + 2 * tuning.soft_learned);
+}
+
+/* Whatever is known, there is no time to register the one in the other's room */
+TEST_F(test_regcache_soft, uses_without_a_pause_raise_it_soon)
+{
+    for (uint64_t pause : {MS / 100, MS}) {
+        make(UCS_REGCACHE_POLICY_RENT);
+        tuning.soft_weight     = 1;
+        tuning.soft_horizon_ns = ucs_regcache_tuning_default.soft_horizon_ns;
+        tuning.soft_learned    = UINT64_MAX;
+        w->open();
+        for (unsigned i = 0; i < 20; ++i) {
+            w->touch(buffer(i % 2), MB);
+            w->step(); /* it hears of the use */
+            w->now += pause;
+        }
+        EXPECT_EQ((pause < MS) ? 2u : 1u, w->live.size());
+    }
 }
 
 /* To deregister what does not come back costs the same sooner or later; whether it

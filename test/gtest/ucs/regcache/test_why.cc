@@ -18,6 +18,16 @@ protected:
         m_before = why();
     }
 
+    /* What idle registrations may add to the peak is next to nothing */
+    void open_with_room_for_one()
+    {
+        make(UCS_REGCACHE_POLICY_RENT);
+        tuning.soft_least      = 1;
+        tuning.soft_weight     = 0.01;
+        w->params.max_slowdown = 0.0005;
+        w->open();
+    }
+
     void TearDown() override
     {
         (void)why(); /* the sums hold in the end as well */
@@ -268,16 +278,26 @@ TEST_F(test_why, what_is_unmapped_is_held_for_that_until_it_is_deregistered)
 /* Two buffers in turn where there is room for one */
 TEST_F(test_why, what_a_ceiling_took_away_is_missed_for_want_of_room)
 {
-    make(UCS_REGCACHE_POLICY_RENT);
-    tuning.soft_least       = 1;
-    tuning.soft_weight      = 0.01;
-    w->params.max_slowdown  = 0.0005;
-    w->open();
+    open_with_room_for_one();
     for (unsigned i = 0; i < 8; ++i) {
         w->touch(buffer(i % 2), MB);
         w->advance(MS);
     }
     ASSERT_EQ(MB, w->stats().pinned_peak_bytes);
+    begin();
+    w->touch(buffer(0), MB);
+    EXPECT_LT(0u, lost(UCS_REGCACHE_LOST_ROOM));
+    EXPECT_EQ(lost_in_all(), lost(UCS_REGCACHE_LOST_ROOM));
+}
+
+/* When it hears of the use, the helper would have held the buffer */
+TEST_F(test_why, what_went_before_it_was_heard_of_is_missed_for_want_of_room)
+{
+    open_with_room_for_one();
+    w->touch(buffer(0), MB);
+    w->touch(buffer(1), MB);
+    w->advance(MS);
+    ASSERT_FALSE(w->is_registered(buffer(0), MB));
     begin();
     w->touch(buffer(0), MB);
     EXPECT_LT(0u, lost(UCS_REGCACHE_LOST_ROOM));
