@@ -79,7 +79,7 @@ UCS_TUNING(double, soft_horizon_ns, 6e11, "ns",
 UCS_TUNING(uint64_t, soft_learned, 2, "uses",
            "of a buffer that lose for want of room and count as learning: further "
            "ones would be lost again and again",
-           "@@")
+           "half: @ (@); double: @ (@)")
 UCS_TUNING(double, soft_least, 32768, "bytes",
            "of room in any case: a small part of what the helper's own tables "
            "take, which a program of so few buffers cannot save by it",

@@ -139,13 +139,14 @@ static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
                                     &owner->turn_cost[share - ORDER_SHARES];
 }
 
-/* Where delays are equally likely anywhere in a range, of which no more is known than the
- * n delays that were seen, the next is below the least of them by more than a margin with
- * the chance
+/* Of n delays that were seen, the next is below the least by more than a margin with the
+ * chance
  *
- *     1 / (n + 1) * (range / (range + margin))^(n - 1)
+ *     1 / (n + 1) * range / (range + margin)
  *
- * The range is taken to be twice the way from the least to the middle one. */
+ * It falls slowly with the margin: however alike they are, the job may change its pace.
+ * When its other ranks stop missing uses, say, all comes sooner than ever before. The
+ * range is taken to be twice the way from the least to the middle one. */
 static double order_range(ucs_predict_order_h order,
                           const ucs_predict_delays_t *delays)
 {
@@ -157,19 +158,17 @@ static double order_range(ucs_predict_order_h order,
 /* A margin costs its share of the rent time. With that chance of a missed use the sum is
  * least where
  *
- *     margin = range * (((n - 1) / (n + 1) * rent / range)^(1 / n) - 1)
+ *     margin = sqrt(range * rent / (n + 1)) - range
  */
 static double order_margin(ucs_predict_order_h order,
                            const ucs_predict_delays_t *delays, double rent_ns)
 {
     double range  = order_range(order, delays);
-    double n      = delays->count;
-    double margin = range *
-                    (pow((n - 1) / (n + 1) * rent_ns / range, 1 / n) - 1);
+    double margin = sqrt(range * rent_ns / (delays->count + 1)) - range;
     double most   = ucs_predict_delays_at(delays, 0) *
                     (1 - order->tuning.bound_least);
 
-    return (n == 1) ? most : ucs_min(ucs_max(margin, 0), most);
+    return (delays->count == 1) ? most : ucs_min(ucs_max(margin, 0), most);
 }
 
 static double order_least_delay(ucs_predict_order_h order,
@@ -443,8 +442,9 @@ static double order_key_doubt(ucs_predict_order_h order,
     }
     like  = ucs_predict_delays_every(&key->delays, order_share_every(share));
     range = order_range(order, &like);
-    late  = pow(range / (range + order_margin(order, &like, rent_ns)),
-                like.count - 1);
+    late  = (like.count == 1) ?
+                    1 : /* of one delay no range is known */
+                    range / (range + order_margin(order, &like, rent_ns));
     return (late + (share >= ORDER_SHARES)) / (came + 1);
 }
 

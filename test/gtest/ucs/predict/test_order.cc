@@ -29,7 +29,7 @@ TEST_F(predict_order, what_comes_again_is_foretold)
         use(200 * MS - 100 * US, 0x1000);
     }
     ucs_predict_forecast_t f = forecast(0x1000);
-    EXPECT_NEAR(now - 100 * US + 200 * MS, f.due_ns, 5 * US);
+    EXPECT_NEAR(now - 100 * US + 200 * MS, f.due_ns, MS / 10);
     EXPECT_EQ(f.due_ns + 50 * MS, f.until_ns);
     EXPECT_EQ(0u, f.hold_ns);
     EXPECT_TRUE(f.is_known);
@@ -184,7 +184,7 @@ TEST_F(predict_order, uses_under_way_are_learned_from)
         now += (1000 + 300 * (i % 3)) * MS;
     }
     record(now, 0xa000);
-    EXPECT_NEAR(now + 100.0 * MS, forecast(0xb000).due_ns, US);
+    EXPECT_NEAR(now + 100.0 * MS, forecast(0xb000).due_ns, MS / 10);
 }
 
 TEST_F(predict_order, out_of_order_uses_teach_no_nonsense)
