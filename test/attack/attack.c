@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "attack.h"
+#include "../cma.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -136,42 +137,13 @@ double attack_now(void)
     return time.tv_sec + time.tv_nsec * 1e-9;
 }
 
-/* The domain that the software NIC takes the place of */
-static uct_component_h attack_find_component(void)
-{
-    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
-    uct_component_h *components, found = NULL;
-    unsigned count, i;
-
-    if (uct_query_components(&components, &count) != UCS_OK) {
-        attack_die("no components");
-    }
-    for (i = 0; i < count; ++i) {
-        if ((uct_component_query(components[i], &attr) == UCS_OK) &&
-            (strcmp(attr.name, "cma") == 0)) {
-            found = components[i];
-        }
-    }
-    uct_release_component_list(components);
-    if (found == NULL) {
-        attack_die("no component cma");
-    }
-    return found;
-}
-
 uct_md_h attack_open(void)
 {
-    uct_component_h component = attack_find_component();
-    uct_md_config_t *config;
-    uct_md_h md;
+    uct_md_h md = cma_open();
 
-    if (uct_md_config_read(component, NULL, NULL, &config) != UCS_OK) {
-        attack_die("no configuration");
-    }
-    if (uct_md_open(component, "memory", config, &md) != UCS_OK) {
+    if (md == NULL) {
         attack_die("the domain does not open");
     }
-    uct_config_release(config);
     return md;
 }
 

@@ -8,6 +8,7 @@
  */
 
 #include "attack.h"
+#include "../own_proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,21 +37,9 @@ static int precious_fd       = -1;
 /* Unless there is one, a number that is free */
 static int find_userfaultfd(void)
 {
-    char path[64], target[64];
-    ssize_t length;
-    int fd;
+    int fd = own_proc_userfaultfd(MAX_DESCRIPTOR);
 
-    for (fd = 3; fd < MAX_DESCRIPTOR; ++fd) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        length = readlink(path, target, sizeof(target) - 1);
-        if (length > 0) {
-            target[length] = '\0';
-            if (strstr(target, "userfaultfd") != NULL) {
-                return fd;
-            }
-        }
-    }
-    return MAX_DESCRIPTOR;
+    return (fd < 0) ? MAX_DESCRIPTOR : fd;
 }
 
 /* A pipe with bytes in it, under a number that the program did not open */

@@ -5,11 +5,11 @@
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/helper_md.h>
+#include "../cma.h"
 #include "../inside/pin_inside.h"
 
 #include <ucs/sys/clock.h>
 
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -19,40 +19,13 @@
 /* Milliseconds, and some */
 #define LIFE_DRAIN_TRIES 5000
 
-static uct_component_h life_domain_cma(void)
-{
-    uct_component_h *list, found = NULL;
-    uct_component_attr_t attr = {.field_mask = UCT_COMPONENT_ATTR_FIELD_NAME};
-    unsigned i, count;
-
-    if (uct_query_components(&list, &count) != UCS_OK) {
-        life_fail("UCX lists no components");
-    }
-
-    for (i = 0; i < count; ++i) {
-        if ((uct_component_query(list[i], &attr) == UCS_OK) &&
-            !strcmp(attr.name, "cma")) {
-            found = list[i];
-        }
-    }
-    uct_release_component_list(list);
-    if (found == NULL) {
-        life_fail("UCX has no cma component");
-    }
-    return found;
-}
-
 uct_md_h life_domain_open_bare(void)
 {
-    uct_component_h cma = life_domain_cma();
-    uct_md_config_t *config;
-    uct_md_h md;
+    uct_md_h md = cma_open();
 
-    if ((uct_md_config_read(cma, NULL, NULL, &config) != UCS_OK) ||
-        (uct_md_open(cma, "memory", config, &md) != UCS_OK)) {
+    if (md == NULL) {
         life_fail("the cma domain cannot be opened");
     }
-    uct_config_release(config);
     return md;
 }
 

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "life.h"
+#include "../own_proc.h"
 
 #include <ucs/sys/proc/thread.h>
 
@@ -53,41 +54,17 @@ static uint64_t life_proc_value(const char *path, const char *key, int base)
     return value;
 }
 
-static int life_proc_is_helper(const char *thread)
-{
-    char path[64], name[32] = "";
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", thread);
-    file = fopen(path, "r");
-    if (file == NULL) {
-        return 0; /* ended meanwhile */
-    }
-    if (fgets(name, sizeof(name), file) != NULL) {
-        name[strcspn(name, "\n")] = '\0';
-    }
-    fclose(file);
-    return !strcmp(name, UCS_THREAD_NAME);
-}
-
 pid_t life_proc_helper(void)
 {
-    DIR *dir    = opendir("/proc/self/task");
     pid_t found = 0;
-    struct dirent *entry;
+    int count   = own_proc_threads(UCS_THREAD_NAME, &found);
 
-    if (dir == NULL) {
+    if (count < 0) {
         life_fail("the threads cannot be listed");
     }
-    while ((entry = readdir(dir)) != NULL) {
-        if ((entry->d_name[0] != '.') && life_proc_is_helper(entry->d_name)) {
-            if (found != 0) {
-                life_fail("there are two helpers");
-            }
-            found = atoi(entry->d_name);
-        }
+    if (count > 1) {
+        life_fail("there are two helpers");
     }
-    closedir(dir);
     return found;
 }
 

@@ -15,9 +15,9 @@
  */
 
 #include "ring.h"
+#include "../own_proc.h"
 #include "../../bench/bench_options.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <mpi.h>
@@ -422,46 +422,14 @@ static void fresh_run(kind_t kind, size_t size)
 
 /* --- threads ------------------------------------------------------------- */
 
-static int thread_is_named(const char *tid, const char *name)
-{
-    char path[64], comm[32] = "";
-    FILE *file;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%.16s/comm", tid);
-    file = fopen(path, "r");
-    if (file == NULL) {
-        return 0;
-    }
-    if (fgets(comm, sizeof(comm), file) != NULL) {
-        comm[strcspn(comm, "\n")] = '\0';
-    }
-    fclose(file);
-    return strcmp(comm, name) == 0;
-}
-
-static int count_threads(const char *name)
-{
-    DIR *dir  = opendir("/proc/self/task");
-    int count = 0;
-    struct dirent *entry;
-
-    if (dir == NULL) {
-        fail("cannot read /proc/self/task");
-    }
-    while ((entry = readdir(dir)) != NULL) {
-        count += (entry->d_name[0] != '.') &&
-                 thread_is_named(entry->d_name, name);
-    }
-    closedir(dir);
-    return count;
-}
-
 static void check_threads(void)
 {
-    if ((opts.thread != NULL) && (count_threads(opts.thread) != 1)) {
-        fail("there are %d threads %s", count_threads(opts.thread), opts.thread);
+    if ((opts.thread != NULL) && (own_proc_threads(opts.thread, NULL) != 1)) {
+        fail("there are %d threads %s", own_proc_threads(opts.thread, NULL),
+             opts.thread);
     }
-    if ((opts.no_thread != NULL) && (count_threads(opts.no_thread) != 0)) {
+    if ((opts.no_thread != NULL) &&
+        (own_proc_threads(opts.no_thread, NULL) != 0)) {
         fail("there is a thread %s", opts.no_thread);
     }
 }

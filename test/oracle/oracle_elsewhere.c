@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "oracle.h"
+#include "../own_proc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -194,28 +195,9 @@ static void oracle_many(oracle_worker_t *worker)
     }
 }
 
-static int oracle_find_userfaultfd(void)
-{
-    char path[64], target[64];
-    ssize_t length;
-    int fd;
-
-    for (fd = 0; fd < ORACLE_MAX_FD; ++fd) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-        length = readlink(path, target, sizeof(target) - 1);
-        if (length > 0) {
-            target[length] = '\0';
-            if (strstr(target, "userfaultfd") != NULL) {
-                return fd;
-            }
-        }
-    }
-    return -1;
-}
-
 int oracle_take_descriptor(void)
 {
-    int taken = oracle_find_userfaultfd();
+    int taken = own_proc_userfaultfd(ORACLE_MAX_FD);
     int fds[2];
 
     if (taken < 0) {

@@ -4,13 +4,11 @@
 #include "address_space.h"
 #include "thread_fixture.h"
 
+#include <test/own_proc.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/futex.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-#include <string>
 
 /*
  * A thread that steps only where a core is idle
@@ -51,17 +49,12 @@ protected:
     }
 
     /* The thread of this process by that name, 0: there is none */
-    static pid_t thread_named(const std::string &name)
+    static pid_t thread_named(const char *name)
     {
-        for (auto &entry :
-             std::filesystem::directory_iterator("/proc/self/task")) {
-            std::ifstream file(entry.path() / "comm");
-            std::string comm;
-            if (std::getline(file, comm) && (comm == name)) {
-                return std::stoi(entry.path().filename());
-            }
-        }
-        return 0;
+        pid_t found = 0;
+
+        own_proc_threads(name, &found);
+        return found;
     }
 
     /* It has come so often, in time */

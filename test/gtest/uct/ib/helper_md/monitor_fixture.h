@@ -9,6 +9,7 @@
 #include "plain_config.h"
 #include "quiet_fork.h"
 
+#include <test/own_proc.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/helper_md.h>
 
@@ -155,34 +156,15 @@ protected:
     /* Thread of this process by name, 0 if there is none */
     static pid_t find_thread(const char *name)
     {
-        DIR *dir    = opendir("/proc/self/task");
         pid_t found = 0;
 
-        while (struct dirent *entry = readdir(dir)) {
-            std::ifstream file(std::string("/proc/self/task/") +
-                               entry->d_name + "/comm");
-            std::string comm;
-            if (std::getline(file, comm) && (comm == name)) {
-                found = atoi(entry->d_name);
-            }
-        }
-        closedir(dir);
+        own_proc_threads(name, &found);
         return found;
     }
 
     static int find_userfaultfd()
     {
-        char target[64];
-
-        for (int fd = 0; fd < 1024; ++fd) {
-            std::string path = "/proc/self/fd/" + std::to_string(fd);
-            ssize_t length   = readlink(path.c_str(), target, sizeof(target));
-            if ((length > 0) &&
-                (std::string(target, length) == "anon_inode:[userfaultfd]")) {
-                return fd;
-            }
-        }
-        return -1;
+        return own_proc_userfaultfd(1024);
     }
 
     fake_lower          m_lower;

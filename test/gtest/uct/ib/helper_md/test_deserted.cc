@@ -3,6 +3,7 @@
  */
 #include "decorator_fixture.h"
 
+#include <test/own_proc.h>
 #include <uct/door/leader.h>
 #include <ucs/sys/proc/deserted.h>
 
@@ -135,23 +136,18 @@ protected:
 
     /* How often the thread of this name has gone to sleep, -1: it is not
      * there */
-    static long sleeps_of(const std::string &name)
+    static long sleeps_of(const char *name)
     {
-        DIR *dir   = opendir("/proc/self/task");
-        long count = -1;
+        pid_t thread = 0;
+        long count   = -1;
+        std::string line;
 
-        while (struct dirent *entry = readdir(dir)) {
-            std::ifstream file("/proc/self/task/" + std::string(entry->d_name) +
-                               "/status");
-            std::string line;
-            if (!std::getline(file, line) || (line != "Name:\t" + name)) {
-                continue;
-            }
-            while (std::getline(file, line)) {
-                sscanf(line.c_str(), "voluntary_ctxt_switches: %ld", &count);
-            }
+        own_proc_threads(name, &thread);
+        std::ifstream file("/proc/self/task/" + std::to_string(thread) +
+                           "/status");
+        while (std::getline(file, line)) {
+            sscanf(line.c_str(), "voluntary_ctxt_switches: %ld", &count);
         }
-        closedir(dir);
         return count;
     }
 

@@ -3,11 +3,11 @@
  */
 #include "decorator_fixture.h"
 
+#include <test/own_proc.h>
 #include <ucs/sys/proc/thread.h>
 #include <sanitized.h>
 
 #include <atomic>
-#include <filesystem>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -24,41 +24,22 @@ class test_domains : public test_decorator {
 protected:
     static constexpr unsigned COUNT = 8;
 
-    /* Threads of this process by that name, whose start or end may be under way */
-    static unsigned threads(const std::string &name)
-    {
-        unsigned count = 0;
-
-        for (auto &entry :
-             std::filesystem::directory_iterator("/proc/self/task")) {
-            std::ifstream file(entry.path() / "comm");
-            std::string comm;
-            count += std::getline(file, comm) && (comm == name);
-        }
-        return count;
-    }
-
     /* Processors that the helper may run on */
     static int processors()
     {
+        pid_t helper = 0;
         cpu_set_t cpus;
 
         CPU_ZERO(&cpus);
-        for (auto &entry :
-             std::filesystem::directory_iterator("/proc/self/task")) {
-            std::ifstream file(entry.path() / "comm");
-            std::string comm;
-            if (std::getline(file, comm) && (comm == UCS_THREAD_NAME)) {
-                (void)sched_getaffinity(std::stoi(entry.path().filename()),
-                                        sizeof(cpus), &cpus);
-            }
+        if (own_proc_threads(UCS_THREAD_NAME, &helper) > 0) {
+            (void)sched_getaffinity(helper, sizeof(cpus), &cpus);
         }
         return CPU_COUNT(&cpus);
     }
 
-    static void await_threads(const std::string &name, unsigned count)
+    static void await_threads(const char *name, int count)
     {
-        while (threads(name) != count) {
+        while (own_proc_threads(name, nullptr) != count) {
             usleep(1000);
         }
     }
@@ -206,7 +187,7 @@ TEST_F(test_domains, one_closes_while_the_helper_deregisters_of_another)
         usleep(1000);
     }
     close(other);
-    EXPECT_EQ(1u, threads(UCS_THREAD_NAME));
+    EXPECT_EQ(1, own_proc_threads(UCS_THREAD_NAME, nullptr));
     is_open = true;
     lower.await_dereg(1);
     lower.on_dereg = nullptr;
