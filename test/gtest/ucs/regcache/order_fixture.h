@@ -33,9 +33,15 @@ protected:
         make(policy);
         w->params.max_slowdown = max_slowdown;
         w->open();
-        w->touch(buffer(0), MB);
+        return kept(buffer(0));
+    }
+
+    /* How long it stays registered after this use */
+    uint64_t kept(uintptr_t address, size_t length = MB)
+    {
+        w->touch(address, length);
         uint64_t end = w->now;
-        while (w->is_registered(buffer(0), MB)) {
+        while (w->is_registered(address, length)) {
             w->advance(100 * US);
         }
         return w->now - end;

@@ -6,6 +6,9 @@
 
 #include "regcache_world.h"
 
+#include <atomic>
+#include <thread>
+
 static constexpr uint64_t MS = 1000000;
 static constexpr size_t   MB = 1 << 20;
 
@@ -39,6 +42,34 @@ protected:
         for (unsigned i = 0; i < count; ++i) {
             w->touch(buffer(i), MB);
         }
+    }
+
+    /* Lets @a run make the helper deregister buffer 0, and uses buffer 1 from
+     * another thread while it is inside of that, for @a ms at least */
+    template<typename F>
+    void use_while_deregistering(const F &run, unsigned ms = 0)
+    {
+        std::atomic<bool> is_asking{false};
+        std::thread user;
+
+        w->on_dereg = [&]() {
+            if (user.joinable()) {
+                return;
+            }
+            user = std::thread([&]() {
+                is_asking = true;
+                w->touch(buffer(1), MB);
+            });
+            while (!is_asking) {
+                std::this_thread::yield();
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+        };
+        do {
+            run();
+        } while (!user.joinable());
+        user.join();
+        w->on_dereg = nullptr;
     }
 
     static uintptr_t buffer(unsigned i)

@@ -188,6 +188,32 @@ public:
         return result;
     }
 
+    /** Say that the program has sent, or posted, or received. */
+    void tell(ucs_operation_kind_t kind, uintptr_t address, size_t length,
+              uint32_t id = 0)
+    {
+        const ucs_operation_t operation = {now,       address, length,
+                                           1u + kind, id,      kind, 0};
+
+        ucs_regcache_tell(cache, &operation, 1);
+    }
+
+    /** By a thread that has waited for so long. @return When the next is due. */
+    uint64_t idle_step(uint64_t spare_ns = 0)
+    {
+        return ucs_regcache_idle_step(cache, now, spare_ns);
+    }
+
+    /** Bytes that are registered, twice if by two registrations. */
+    size_t live_bytes() const
+    {
+        size_t sum = 0;
+        for (const auto &entry : live) {
+            sum += entry.second.length;
+        }
+        return sum;
+    }
+
     bool is_registered(uintptr_t start, size_t length)
     {
         std::lock_guard<std::mutex> guard(mutex);
@@ -227,8 +253,6 @@ public:
     _Atomic(uint64_t)                         *leave_bytes = nullptr;
     /* By how much the helper will be late to wake up, ns */
     std::function<uint64_t()>                 on_sleep;
-    /* If set before open(): the device pages, and is told of pages */
-    /* If set before open(): share of the helper's time that others want */
     /* If set before open(): what the cache asks about kinds of memory */
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
     /* Likewise, all three: a ceiling that others share */

@@ -28,15 +28,6 @@ protected:
         ASSERT_TRUE(w->live.empty());
     }
 
-    size_t pinned()
-    {
-        size_t sum = 0;
-        for (auto &entry : w->live) {
-            sum += entry.second.length;
-        }
-        return sum;
-    }
-
     std::unique_ptr<regcache_world> w;
     std::function<bool(unsigned, uintptr_t*, uintptr_t*)> on_inspect;
 };
@@ -142,7 +133,7 @@ TEST_F(test_coalesce, neighbours_that_come_and_go_stay_apart)
     w->touch(BASE, MB);
     w->touch(BASE + MB - 64 * KB, 128 * KB);
     EXPECT_EQ(1u, w->live.size());
-    EXPECT_EQ(128 * KB, pinned());
+    EXPECT_EQ(128 * KB, w->live_bytes());
 }
 
 TEST_F(test_coalesce, what_is_kept_for_ever_takes_in_all)
@@ -160,7 +151,7 @@ TEST_F(test_coalesce, on_demand_registers_what_it_is_asked_for)
     start(UCS_REGCACHE_POLICY_ON_DEMAND);
     ucs_regcache_memh_t memh = w->get(BASE, 128 * KB);
     w->get(BASE + 64 * KB, 128 * KB);
-    EXPECT_EQ(256 * KB, pinned());
+    EXPECT_EQ(256 * KB, w->live_bytes());
     w->put(memh);
 }
 
@@ -197,7 +188,7 @@ TEST_F(test_coalesce, failure_of_a_region_of_before_falls_back)
                            UCS_OK;
         };
         ucs_regcache_memh_t memh = w->get(BASE, length, 2, read_only);
-        EXPECT_EQ(length, pinned());
+        EXPECT_EQ(length, w->live_bytes());
         w->put(memh);
     }
 }

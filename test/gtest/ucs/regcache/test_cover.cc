@@ -47,6 +47,23 @@ protected:
         EXPECT_GE(found.start + found.length, piece(i + 1));
     }
 
+    /* From the first on */
+    void map_all(unsigned count, unsigned flags = OWN)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            map(i, flags);
+        }
+    }
+
+    /* Each by itself: nothing is registered behind it */
+    void map_all_alone(unsigned count, unsigned flags = OWN)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            map(i, flags);
+            EXPECT_EQ(piece(i + 1), end());
+        }
+    }
+
     void unmap_all(unsigned seed)
     {
         std::shuffle(m_memhs.begin(), m_memhs.end(), std::mt19937(seed));
@@ -55,6 +72,26 @@ protected:
             m_world.put(memh);
         }
         m_memhs.clear();
+    }
+
+    /** What neighbours wait and are spared is what each by itself takes at a
+     *  modelled cost, ns, as nearly as this. @return Of that what they wait. */
+    double waited(uint64_t base, uint64_t page, double least, double most)
+    {
+        const double alone = 1265.0 *
+                             (base + page * PIECE / regcache_world::PAGE);
+
+        m_world.on_reg = [this, base, page](regcache_world::registration reg) {
+            m_world.now += base + page * reg.length / regcache_world::PAGE;
+            return UCS_OK;
+        };
+        m_world.open();
+        map_all(1265);
+        const ucs_regcache_stats_t stats = m_world.stats();
+        EXPECT_LT(least * alone, stats.lost_ns + stats.spared_ns);
+        EXPECT_GT(most * alone, stats.lost_ns + stats.spared_ns);
+        unmap_all(1);
+        return stats.lost_ns / alone;
     }
 
     /** First byte behind all that is registered. */
@@ -79,9 +116,7 @@ protected:
 TEST_F(test_cover, neighbours_cost_as_many_as_their_number_has_digits)
 {
     m_world.open();
-    for (unsigned i = 0; i < 1265; ++i) {
-        map(i);
-    }
+    map_all(1265);
     EXPECT_EQ(11u, m_world.regs); /* 1 + 2 + 4 + ... + 1024 */
     EXPECT_EQ(10u, m_world.stats().covers);
     /* Less those that a hint led there, which counts nothing */
@@ -94,42 +129,13 @@ TEST_F(test_cover, neighbours_cost_as_many_as_their_number_has_digits)
 /* At a NIC's modelled cost, which is far from what the model begins with */
 TEST_F(test_cover, would_have_waited_what_each_by_itself_takes)
 {
-    const uint64_t base = 1880000, page = 32;
-    const uint64_t alone = 1265 * (base + page * PIECE / regcache_world::PAGE);
-
-    m_world.on_reg = [&](regcache_world::registration reg) {
-        m_world.now += base + page * reg.length / regcache_world::PAGE;
-        return UCS_OK;
-    };
-    m_world.open();
-    for (unsigned i = 0; i < 1265; ++i) {
-        map(i);
-    }
-    const ucs_regcache_stats_t stats = m_world.stats();
-    EXPECT_LT(alone * 2 / 3, stats.lost_ns + stats.spared_ns);
-    EXPECT_GT(alone * 3 / 2, stats.lost_ns + stats.spared_ns);
-    EXPECT_GT(alone / 20, stats.lost_ns);
-    unmap_all(1);
+    EXPECT_GT(1 / 20.0, waited(1880000, 32, 2 / 3.0, 3 / 2.0));
 }
 
 /* Where pages are all that counts nothing is spared */
 TEST_F(test_cover, pages_that_were_waited_for_are_not_spared)
 {
-    const uint64_t page  = 10000;
-    const uint64_t alone = 1265 * page * PIECE / regcache_world::PAGE;
-
-    m_world.on_reg = [&](regcache_world::registration reg) {
-        m_world.now += page * reg.length / regcache_world::PAGE;
-        return UCS_OK;
-    };
-    m_world.open();
-    for (unsigned i = 0; i < 1265; ++i) {
-        map(i);
-    }
-    const ucs_regcache_stats_t stats = m_world.stats();
-    EXPECT_LT(alone * 2 / 3, stats.lost_ns + stats.spared_ns);
-    EXPECT_GT(alone * 5 / 3, stats.lost_ns + stats.spared_ns);
-    unmap_all(1);
+    waited(0, 10000, 2 / 3.0, 5 / 3.0);
 }
 
 TEST_F(test_cover, downwards_too)
@@ -148,9 +154,7 @@ TEST_F(test_cover, by_a_policy_with_a_helper)
     m_world.params.policy = UCS_REGCACHE_POLICY_PREDICT;
     m_world.open();
     for (unsigned round = 0; round < 3; ++round) {
-        for (unsigned i = 0; i < 300; ++i) {
-            map(i);
-        }
+        map_all(300);
         m_world.advance(1000000);
         unmap_all(round);
         m_world.advance(60000000000ul);
@@ -176,9 +180,7 @@ TEST_F(test_cover_local, a_key_grants_no_more_than_was_mapped)
 TEST_F(test_cover_local, uses_of_the_program_alone_are_covered)
 {
     m_world.open();
-    for (unsigned i = 0; i < 64; ++i) {
-        map(i, LOCAL);
-    }
+    map_all(64, LOCAL);
     EXPECT_EQ(7u, m_world.regs);
 
     /* and what a key is given of is not found in a cover */
@@ -201,9 +203,7 @@ TEST_F(test_cover, not_below_a_ceiling)
 {
     m_world.params.max_pinned = 64 * MB;
     m_world.open();
-    for (unsigned i = 0; i < 64; ++i) {
-        map(i);
-    }
+    map_all(64);
     EXPECT_EQ(64u, m_world.regs);
     unmap_all(8);
 }
@@ -215,9 +215,7 @@ TEST_F(test_cover, no_longer_than_they_may_be)
     tuning.cover_max      = 8 * PIECE;
     m_world.params.tuning = &tuning;
     m_world.open();
-    for (unsigned i = 0; i < 128; ++i) {
-        map(i);
-    }
+    map_all(128);
     for (const auto &entry : m_world.live) {
         EXPECT_GE(8 * PIECE, entry.second.length);
     }
@@ -230,14 +228,8 @@ TEST_F(test_cover, ends_where_the_next_registration_begins)
 {
     m_world.open();
     map(10);
-    for (unsigned i = 0; i < 10; ++i) {
-        map(i);
-    }
-    size_t sum = 0;
-    for (const auto &entry : m_world.live) {
-        sum += entry.second.length;
-    }
-    EXPECT_EQ(11 * PIECE, sum);
+    map_all(10);
+    EXPECT_EQ(11 * PIECE, m_world.live_bytes());
     unmap_all(10);
 }
 
@@ -266,9 +258,7 @@ TEST_F(test_cover, what_is_mapped_anew_is_covered_again)
 
         ucs_regcache_unmapped(m_world.cache, BASE, 1000 * PIECE);
         ucs_regcache_mapped(m_world.cache, BASE, 1000 * PIECE);
-        for (unsigned i = 0; i < 1000; ++i) {
-            map(i);
-        }
+        map_all(1000);
         EXPECT_EQ(before + 10, m_world.regs) << cycle;
         unmap_all(cycle);
     }
@@ -281,9 +271,7 @@ TEST_F(test_cover, what_has_gone_before_does_not_spoil_what_is_mapped)
     ucs_regcache_unmapped(m_world.cache, BASE, 256 * PIECE);
     ucs_regcache_mapped(m_world.cache, BASE, 256 * PIECE);
     ASSERT_TRUE(ucs_regcache_try_unmapped(m_world.cache, BASE, 256 * PIECE, 1));
-    for (unsigned i = 0; i < 256; ++i) {
-        map(i);
-    }
+    map_all(256);
     EXPECT_EQ(9u, m_world.regs);
     unmap_all(3);
 }
@@ -306,10 +294,7 @@ TEST_F(test_cover, what_is_mapped_while_memory_is_distrusted_is_not_covered)
     ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
     ucs_regcache_mapped(m_world.cache, BASE, 16 * PIECE);
     ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
-    for (unsigned i = 0; i < 16; ++i) {
-        map(i);
-        EXPECT_EQ(piece(i + 1), end());
-    }
+    map_all_alone(16);
     unmap_all(13);
 }
 
@@ -319,10 +304,7 @@ TEST_F(test_cover, nothing_after_distrust_but_what_is_asked_for)
     m_world.open();
     ucs_regcache_distrust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
     ucs_regcache_trust(m_world.cache, UCS_REGCACHE_DISTRUST_EVENTS);
-    for (unsigned i = 0; i < 16; ++i) {
-        map(i);
-        EXPECT_EQ(piece(i + 1), end());
-    }
+    map_all_alone(16);
     unmap_all(13);
 }
 
@@ -338,9 +320,7 @@ TEST_F(test_cover, refused_covers_leave_what_was_asked_for)
         refused += reg.length > PIECE;
         return (reg.length > PIECE) ? UCS_ERR_NO_MEMORY : UCS_OK;
     };
-    for (unsigned i = 0; i < 64; ++i) {
-        map(i);
-    }
+    map_all(64);
     EXPECT_EQ(8u, refused);
     EXPECT_EQ(0u, m_world.stats().evicted);
     EXPECT_EQ(65u, m_world.regs);
@@ -373,9 +353,7 @@ protected:
 TEST_F(test_cover_memory, ends_with_the_mapping)
 {
     m_world.open();
-    for (unsigned i = 0; i < 100; ++i) {
-        map(i);
-    }
+    map_all(100);
     EXPECT_EQ(m_end, end());
     EXPECT_EQ(7u, m_world.regs);
     EXPECT_EQ(0u, m_speculations);
@@ -408,14 +386,11 @@ protected:
         std::shuffle(m_order.begin(), m_order.end(), std::mt19937(4));
     }
 
-    /** Bytes that are registered. */
-    size_t covered()
+    void map_in_order()
     {
-        size_t sum = 0;
-        for (const auto &entry : m_world.live) {
-            sum += entry.second.length;
+        for (unsigned i : m_order) {
+            map(i);
         }
-        return sum;
     }
 
     static constexpr unsigned PIECES = 1265;
@@ -426,11 +401,9 @@ protected:
 TEST_F(test_cover_scattered, few_in_any_order)
 {
     m_world.open();
-    for (unsigned i : m_order) {
-        map(i);
-    }
+    map_in_order();
     EXPECT_GE(40u, m_world.regs);
-    EXPECT_EQ(PIECES * PIECE, covered()); /* nothing is pinned twice */
+    EXPECT_EQ(PIECES * PIECE, m_world.live_bytes()); /* nothing is pinned twice */
     unmap_all(20);
 }
 
@@ -457,7 +430,7 @@ TEST_F(test_cover_scattered, few_of_pieces_that_differ)
         m_memhs.push_back(m_world.get(piece.first, piece.second, 1, OWN));
     }
     EXPECT_GT(pieces.size() / 50, m_world.regs);
-    EXPECT_GT(PIECES * PIECE * 21 / 20, covered()); /* little of it twice */
+    EXPECT_GT(PIECES * PIECE * 21 / 20, m_world.live_bytes()); /* little of it twice */
     for (const auto &entry : m_world.live) {
         uintptr_t end = entry.second.start + entry.second.length;
         EXPECT_TRUE((entry.second.start >= m_start) || (end <= m_start));
@@ -479,7 +452,7 @@ TEST_F(test_cover_scattered, a_share_of_it_is_asked_for)
     for (unsigned i : m_order) {
         map(i);
         ++asked;
-        EXPECT_GE((5 * asked + 1) * PIECE, covered()) << asked;
+        EXPECT_GE((5 * asked + 1) * PIECE, m_world.live_bytes()) << asked;
     }
     EXPECT_GE(PIECES / 3, m_world.regs);
     unmap_all(21);
@@ -526,12 +499,12 @@ TEST_F(test_cover_scattered, only_for_what_the_program_maps)
     map(1000);
     map(1100);
     map(1200);
-    size_t before = covered();
+    size_t before = m_world.live_bytes();
     EXPECT_LT(3 * PIECE, before);
     for (unsigned i = 0; i < 30; ++i) {
         map(30 * i, MESSAGE);
     }
-    EXPECT_EQ(before + 30 * PIECE, covered());
+    EXPECT_EQ(before + 30 * PIECE, m_world.live_bytes());
     unmap_all(23);
 }
 
@@ -539,15 +512,13 @@ TEST_F(test_cover_scattered, only_for_what_the_program_maps)
 TEST_F(test_cover_scattered, each_mapping_by_itself)
 {
     m_world.open();
-    for (unsigned i : m_order) {
-        map(i);
-    }
+    map_in_order();
     m_start = piece(2 * PIECES);
     m_end   = piece(3 * PIECES);
-    size_t before = covered();
+    size_t before = m_world.live_bytes();
     map(2 * PIECES + 500);
     map(2 * PIECES + 600);
-    EXPECT_EQ(before + 2 * PIECE, covered());
+    EXPECT_EQ(before + 2 * PIECE, m_world.live_bytes());
     unmap_all(24);
 }
 
@@ -555,10 +526,7 @@ TEST_F(test_cover_memory, not_of_memory_that_may_not_be_kept)
 {
     m_may_keep = false;
     m_world.open();
-    for (unsigned i = 0; i < 16; ++i) {
-        map(i);
-        EXPECT_EQ(piece(i + 1), end());
-    }
+    map_all_alone(16);
     unmap_all(18);
 }
 
@@ -567,10 +535,7 @@ TEST_F(test_cover_memory, of_messages_only_what_is_in_memory)
 {
     m_is_resident = false;
     m_world.open();
-    for (unsigned i = 0; i < 16; ++i) {
-        map(i, MESSAGE);
-        EXPECT_EQ(piece(i + 1), end());
-    }
+    map_all_alone(16, MESSAGE);
     EXPECT_LT(0u, m_speculations);
     m_is_resident = true;
     map(16, MESSAGE);

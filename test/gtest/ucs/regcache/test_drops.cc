@@ -16,24 +16,17 @@ protected:
         w->on_sleep            = [this] { return m_late; };
     }
 
-    void hear(ucs_operation_kind_t kind, uintptr_t address, size_t length,
-              uint32_t id)
+    /* What a use costs is known, and that the helper comes late */
+    void learn()
     {
-        const ucs_operation_t operation = {w->now, address, length,
-                                           1, id, kind, 0};
-
-        ucs_regcache_tell(w->cache, &operation, 1);
+        make();
+        w->open();
+        play(400);
     }
 
     void post(uintptr_t address, uint32_t id = 0)
     {
-        hear(UCS_OPERATION_RECEIVE, address, size, id);
-    }
-
-    /* By the rank alone, which has waited for so long */
-    uint64_t idle_step(uint64_t spare_ns)
-    {
-        return ucs_regcache_idle_step(w->cache, w->now, spare_ns);
+        w->tell(UCS_OPERATION_RECEIVE, address, size, id);
     }
 
     /* Receives that are posted, for which a rank that waits registers. @return As
@@ -46,7 +39,7 @@ protected:
             unsigned b = i % BUFFERS;
             w->advance(2 * MS);
             post(buffer(b));
-            idle_step(MS);
+            w->idle_step(MS);
             w->use(buffer(b), size, 10 * US, b + 1);
             left += w->is_registered(buffer(b), size);
         }
@@ -76,9 +69,7 @@ protected:
 /* Where the helper comes late a deregistration costs less than holding until then */
 TEST_F(test_regcache_drops, by_the_thread_that_ends_the_use)
 {
-    make();
-    w->open();
-    play(400);
+    learn();
     unsigned steps = w->steps;
     EXPECT_GE(20u, play(400));
     EXPECT_GE(400u / 5, w->steps - steps);
@@ -93,9 +84,7 @@ TEST_F(test_regcache_drops, by_the_thread_that_ends_the_use)
 /* Of a posted receive as well, which a rank that waits has registered */
 TEST_F(test_regcache_drops, by_the_thread_that_ends_a_posted_receive)
 {
-    make();
-    w->open();
-    play(400);
+    learn();
     unsigned steps   = w->steps;
     uint64_t on_time = w->stats().on_time;
     EXPECT_GE(5u, receive(100));
@@ -107,18 +96,16 @@ TEST_F(test_regcache_drops, by_the_thread_that_ends_a_posted_receive)
 /* Nobody has to come for it: neither while it is used nor when it is gone */
 TEST_F(test_regcache_drops, and_no_step_is_due_for_it)
 {
-    make();
-    w->open();
-    play(400);
+    learn();
     for (unsigned i = 0; i < 50; ++i) {
         w->advance(20 * MS);
         ucs_regcache_memh_t memh = w->get(buffer(i % BUFFERS), size,
                                           i % BUFFERS + 1);
         w->now += MS;
-        uint64_t during = idle_step(0);
+        uint64_t during = w->idle_step(0);
         w->now += MS;
         w->put(memh);
-        uint64_t after = idle_step(0);
+        uint64_t after = w->idle_step(0);
         if (i > 0) { /* what was overdue has been done */
             EXPECT_LT(w->now + 80 * MS, during) << i;
             EXPECT_LT(w->now + 90 * MS, after) << i;
@@ -137,20 +124,18 @@ TEST_F(test_regcache_drops, what_is_left_may_wait)
     receive(40); /* its partner is fast */
     w->advance(2 * MS);
     post(buffer(0), 1);
-    idle_step(MS);
+    w->idle_step(MS);
     ASSERT_TRUE(w->is_registered(buffer(0), size));
-    hear(UCS_OPERATION_RECEIVED, 0, 0, 1);
+    w->tell(UCS_OPERATION_RECEIVED, 0, 0, 1);
     w->now += MS / 10;
-    EXPECT_LT(w->now, idle_step(0));
+    EXPECT_LT(w->now, w->idle_step(0));
     EXPECT_TRUE(w->is_registered(buffer(0), size));
 }
 
 /* When cores are free again it is the helper's work */
 TEST_F(test_regcache_drops, by_the_helper_where_it_comes_in_time)
 {
-    make();
-    w->open();
-    play(400);
+    learn();
     m_late = 0;
     play(2000);
     EXPECT_EQ(200u, play(200));
@@ -160,19 +145,17 @@ TEST_F(test_regcache_drops, by_the_helper_where_it_comes_in_time)
 /* What it would have had in vain it learns of, if late */
 TEST_F(test_regcache_drops, until_it_is_worth_holding)
 {
-    make();
-    w->open();
-    play(400);
-    for (unsigned i = 0; i < 400; ++i) {
-        w->use(buffer(i % BUFFERS), size, 10 * US, i % BUFFERS + 1);
-        w->advance(20 * US);
-    }
+    learn();
+    auto use_in_turn = [&] {
+        for (unsigned i = 0; i < 400; ++i) {
+            w->use(buffer(i % BUFFERS), size, 10 * US, i % BUFFERS + 1);
+            w->advance(20 * US);
+        }
+    };
+    use_in_turn();
     w->advance(500 * MS);
     unsigned regs = w->regs;
-    for (unsigned i = 0; i < 400; ++i) {
-        w->use(buffer(i % BUFFERS), size, 10 * US, i % BUFFERS + 1);
-        w->advance(20 * US);
-    }
+    use_in_turn();
     EXPECT_GE(20u, w->regs - regs);
 }
 
@@ -191,13 +174,11 @@ TEST_F(test_regcache_drops, not_under_a_ceiling)
  * is told, and deregistered as soon as if the helper had said so itself. */
 TEST_F(test_regcache_drops, an_idle_step_puts_off_the_helper_and_says_so)
 {
-    make();
-    w->open();
-    play(400);
+    learn();
     ASSERT_NE(UCS_REGCACHE_TIME_NEVER, w->next);
     for (unsigned i = 0; i < 10; ++i) {
         w->now += 10 * MS;
-        w->next = idle_step(10 * MS);
+        w->next = w->idle_step(10 * MS);
     }
     ASSERT_EQ(UCS_REGCACHE_TIME_NEVER, w->next);
 

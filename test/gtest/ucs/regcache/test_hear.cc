@@ -36,10 +36,7 @@ protected:
     void say(ucs_operation_kind_t kind, uintptr_t address, size_t length,
              uint32_t id = 0)
     {
-        const ucs_operation_t operation = {m_world.now, address, length,
-                                           1u + kind, id, kind, 0};
-
-        ucs_regcache_tell(m_world.cache, &operation, 1);
+        m_world.tell(kind, address, length, id);
     }
 
     void send(size_t length = SIZE)
@@ -50,12 +47,6 @@ protected:
     void post(uintptr_t address = BUFFER, size_t length = SIZE, uint32_t id = 0)
     {
         say(UCS_OPERATION_RECEIVE, address, length, id);
-    }
-
-    /* By a thread that has waited for so long */
-    uint64_t idle_step(uint64_t spare_ns = 0)
-    {
-        return ucs_regcache_idle_step(m_world.cache, m_world.now, spare_ns);
     }
 
     bool is_registered()
@@ -75,7 +66,7 @@ protected:
         m_world.now += 100 * MS;
         post();
         if (in_wait) {
-            idle_step(MS);
+            m_world.idle_step(MS);
         } else {
             m_world.step();
         }
@@ -136,29 +127,29 @@ TEST_F(test_hear, a_posted_receive_takes_the_place_of_what_lies_idle)
 TEST_F(test_hear, an_idle_step_registers_it_as_well)
 {
     post();
-    idle_step();
+    m_world.idle_step();
     EXPECT_TRUE(is_registered());
     EXPECT_EQ(1u, m_world.stats().idle_steps);
 }
 
 TEST_F(test_hear, an_idle_step_tells_whether_it_was_of_use)
 {
-    idle_step(); /* of the use before */
-    idle_step();
+    m_world.idle_step(); /* of the use before */
+    m_world.idle_step();
     EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
     post();
-    idle_step();
+    m_world.idle_step();
     EXPECT_TRUE(ucs_regcache_idle_was_used(m_world.cache));
     send();
-    idle_step();
+    m_world.idle_step();
     EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
     m_world.touch(BUFFER, SIZE); /* it is registered */
-    idle_step();
+    m_world.idle_step();
     EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
     m_world.touch(BUFFER + 64 * SIZE, SIZE);
-    idle_step();
+    m_world.idle_step();
     EXPECT_TRUE(ucs_regcache_idle_was_used(m_world.cache));
-    idle_step();
+    m_world.idle_step();
     EXPECT_FALSE(ucs_regcache_idle_was_used(m_world.cache));
 }
 
@@ -330,7 +321,7 @@ TEST_F(test_hear, an_idle_step_leaves_deregistrations_to_the_helper)
     m_world.step();
     ASSERT_TRUE(is_registered());
     say(UCS_OPERATION_RECEIVED, 0, 0, 7);
-    next = idle_step();
+    next = m_world.idle_step();
     EXPECT_TRUE(is_registered());
     /* When holding it has cost as much as the helper's coming, little here */
     EXPECT_LE(next, m_world.now + MS);
@@ -346,9 +337,9 @@ TEST_F(test_hear, an_idle_step_deregisters_in_a_wait_that_lasts)
     ASSERT_TRUE(is_registered());
     say(UCS_OPERATION_RECEIVED, 0, 0, 7);
     m_world.advance(MS);
-    EXPECT_LE(idle_step(0), m_world.now);
+    EXPECT_LE(m_world.idle_step(0), m_world.now);
     EXPECT_TRUE(is_registered());
-    idle_step(MS);
+    m_world.idle_step(MS);
     EXPECT_FALSE(is_registered());
 }
 
@@ -364,12 +355,12 @@ TEST_F(test_hear, what_is_left_again_and_again_is_left_once)
         m_world.step();
     }
     m_world.use(BUFFER, SIZE, 1000);
-    idle_step();
+    m_world.idle_step();
     missed = m_world.stats().missed;
     for (unsigned i = 0; i < RECEIVES; ++i) {
         m_world.now += 1000; /* and the helper does not come */
         m_world.use(BUFFER, SIZE, 1000);
-        idle_step();
+        m_world.idle_step();
         ASSERT_TRUE(is_registered()) << i;
     }
     EXPECT_EQ(missed, m_world.stats().missed);
@@ -397,13 +388,11 @@ TEST_F(test_hear, the_helper_beside_the_rank_keeps_none_waiting)
 TEST_F(test_hear, rent_foresees_nothing)
 {
     regcache_world world(UCS_REGCACHE_POLICY_RENT);
-    const ucs_operation_t operation = {1, BUFFER, SIZE, 1, 0,
-                                       UCS_OPERATION_RECEIVE, 0};
 
     world.open();
     world.use(OTHER, SIZE, 1000);
     world.advance(MS);
-    ucs_regcache_tell(world.cache, &operation, 1);
+    world.tell(UCS_OPERATION_RECEIVE, BUFFER, SIZE);
     world.step();
     EXPECT_FALSE(world.is_registered(BUFFER, SIZE));
     EXPECT_EQ(1u, world.stats().heard);
@@ -602,7 +591,6 @@ TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
 {
     for (unsigned read = 1; read <= 12; ++read) {
         regcache_world world(UCS_REGCACHE_POLICY_PREDICT);
-        ucs_operation_t sound = {0, OTHER, SIZE, 1, 0, UCS_OPERATION_SEND, 0};
         unsigned reads = 0;
 
         world.open();
@@ -613,13 +601,13 @@ TEST_F(test_listen, a_use_that_begins_in_a_step_is_not_passed_over)
         world.put(beside);
         world.step();
         for (unsigned i = 0; i < SOUNDS - 1; ++i) {
-            sound.time = ++world.now;
-            ucs_regcache_tell(world.cache, &sound, 1);
+            ++world.now;
+            world.tell(UCS_OPERATION_SEND, OTHER, SIZE);
         }
         world.step();
         ASSERT_EQ(1, world.listens);
-        sound = {++world.now, BUFFER, SIZE, 2, 0, UCS_OPERATION_RECEIVE, 0};
-        ucs_regcache_tell(world.cache, &sound, 1);
+        ++world.now;
+        world.tell(UCS_OPERATION_RECEIVE, BUFFER, SIZE);
         world.on_now = [&]() {
             if (++reads == read) {
                 world.touch(BUFFER + 64 * SIZE, SIZE);

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <uct/ib/helper_md/decorator_fixture.h>
-#include "regcache_world.h"
+#include "regcache_fixture.h"
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <test/inside/regcache_inside.h>
@@ -13,46 +13,11 @@
 #include <thread>
 #include <vector>
 
-static constexpr uint64_t MS = 1000000;
-static constexpr size_t   MB = 1 << 20;
-
 /*
  * What there is too little of, under the virtual clock
  */
 
-class test_limits : public ::testing::Test {
-protected:
-    void start(ucs_regcache_policy_t policy = UCS_REGCACHE_POLICY_PAPER)
-    {
-        w = std::make_unique<regcache_world>(policy);
-        w->open();
-    }
-
-    static uintptr_t buffer(unsigned i)
-    {
-        return 0x10000000 + i * 16 * MB;
-    }
-
-    /* Until the helper expects the buffer every 100 ms; ends after a use */
-    void learn(unsigned i)
-    {
-        for (unsigned n = 0; n < 6; ++n) {
-            w->use(buffer(i), MB, MS);
-            w->advance(99 * MS);
-        }
-        w->use(buffer(i), MB, MS);
-    }
-
-    size_t live_bytes()
-    {
-        size_t bytes = 0;
-        for (auto &entry : w->live) {
-            bytes += entry.second.length;
-        }
-        return bytes;
-    }
-
-    std::unique_ptr<regcache_world> w;
+class test_limits : public test_regcache {
 };
 
 /* By which a report at the end of the program knows that it must not ask */
@@ -78,8 +43,8 @@ TEST_F(test_limits, speculation_backs_off_and_comes_back)
     std::vector<uint64_t> tries;
     bool is_use = false;
 
-    start();
-    learn(0);
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
     w->on_reg = [&](regcache_world::registration) {
         if (is_use) {
             return UCS_OK;
@@ -112,8 +77,8 @@ TEST_F(test_limits, speculation_backs_off_and_comes_back)
 
 TEST_F(test_limits, use_that_was_refused_keeps_the_helper_away)
 {
-    start();
-    learn(0);
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
     /* Another part of the application takes all there is for a moment */
     w->advance(80 * MS);
     ASSERT_FALSE(w->is_registered(buffer(0), MB));
@@ -137,7 +102,7 @@ TEST_F(test_limits, idle_registrations_never_cost_a_use)
 
         start(ucs_regcache_policy_t(policy));
         w->on_reg = [&](regcache_world::registration reg) {
-            return ((live_bytes() + reg.length > 8 * MB) ||
+            return ((w->live_bytes() + reg.length > 8 * MB) ||
                     (w->live.size() >= 5)) ?
                            UCS_ERR_NO_MEMORY :
                            UCS_OK;
@@ -159,8 +124,8 @@ TEST_F(test_limits, idle_registrations_never_cost_a_use)
 
 TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
 {
-    start();
-    learn(0);
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
 
     /* The helper is inside a registration that has taken all there is, and
      * stays there for a while, or until nobody waits for it */
@@ -195,10 +160,6 @@ TEST_F(test_limits, use_waits_for_what_nobody_asked_for)
     EXPECT_FALSE(was_inside);
     EXPECT_FALSE(was_kept);
 }
-
-/*
- * In flight
- */
 
 /*
  * Events that cannot be served at once
@@ -270,8 +231,8 @@ TEST_F(test_limits, event_inside_the_lock_strikes_everything)
 
 TEST_F(test_limits, distrusted_memory_is_registered_in_use_only)
 {
-    start();
-    learn(0);
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
     w->use(buffer(1), 8192); /* small ones are kept otherwise */
     ucs_regcache_memh_t before = w->get(buffer(2), MB);
     ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
@@ -299,14 +260,14 @@ TEST_F(test_limits, distrusted_memory_is_registered_in_use_only)
     EXPECT_FALSE(ucs_regcache_needs_helper(w->cache));
     ucs_regcache_trust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
     uint64_t on_time = w->stats().on_time;
-    learn(0);
+    use_each_tenth_of_a_second();
     EXPECT_GT(w->stats().on_time, on_time);
 }
 
 TEST_F(test_limits, distrust_dooms_a_registration_in_progress)
 {
-    start();
-    learn(0);
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
     w->on_reg = [&](regcache_world::registration) {
         ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_EVENTS);
         return UCS_OK;
@@ -320,7 +281,7 @@ TEST_F(test_limits, distrusted_region_can_be_invalidated)
 {
     unsigned calls = 0;
 
-    start();
+    start(UCS_REGCACHE_POLICY_PAPER);
     ucs_regcache_distrust(w->cache, UCS_REGCACHE_DISTRUST_MARKS);
     w->put(w->get(buffer(0), MB), &calls);
     EXPECT_EQ(1u, calls);

@@ -28,12 +28,7 @@ TEST_F(test_regcache_order, rent_time_grows_with_what_would_be_left_pinned)
     w->open();
     w->touch(buffer(1), MB);
     w->advance(1000 * MS);
-    w->touch(buffer(0), MB);
-    uint64_t end = w->now;
-    while (w->is_registered(buffer(0), MB)) {
-        w->advance(100 * US);
-    }
-    EXPECT_GT(w->now - end, 1.15 * alone); /* costs are known better now */
+    EXPECT_GT(kept(buffer(0)), 1.15 * alone); /* costs are known better now */
 }
 
 /* A rank's two devices lose the run time of one */
@@ -45,12 +40,7 @@ TEST_F(test_regcache_order, rent_time_goes_by_all_devices_memory)
     make(UCS_REGCACHE_POLICY_RENT);
     w->leave_bytes = &left;
     w->open();
-    w->touch(buffer(0), MB);
-    uint64_t end = w->now;
-    while (w->is_registered(buffer(0), MB)) {
-        w->advance(100 * US);
-    }
-    EXPECT_NEAR(2.0 * alone, w->now - end, 0.2 * alone);
+    EXPECT_NEAR(2.0 * alone, kept(buffer(0)), 0.2 * alone);
     EXPECT_EQ(2 * MB, left.load());
     w->close();
     EXPECT_EQ(MB, left.load());
@@ -75,12 +65,7 @@ TEST_F(test_regcache_order, rent_time_grows_with_all_that_a_missed_use_takes)
             w->touch(buffer(0), MB);
             w->advance(500 * MS);
         }
-        w->touch(buffer(0), MB);
-        rent[i] = w->now;
-        while (w->is_registered(buffer(0), MB)) {
-            w->advance(100 * US);
-        }
-        rent[i] = w->now - rent[i];
+        rent[i] = kept(buffer(0));
     }
     EXPECT_NEAR(4.0 * rent[0], rent[1], 0.4 * rent[0]);
 }
@@ -106,12 +91,7 @@ TEST_F(test_regcache_order, rent_time_does_not_go_by_first_uses)
             w->touch(buffer(b), MB);
             w->advance(500 * MS);
         }
-        w->touch(buffer(1), MB);
-        rent[i] = w->now;
-        while (w->is_registered(buffer(1), MB)) {
-            w->advance(100 * US);
-        }
-        rent[i] = w->now - rent[i];
+        rent[i] = kept(buffer(1));
     }
     EXPECT_NEAR(rent[0], rent[1], 0.05 * rent[0]);
 }
@@ -135,7 +115,7 @@ TEST_F(test_regcache_order, renting_foretells_nothing)
 TEST_F(test_regcache_order, a_registration_has_a_price_beside_its_pages)
 {
     const size_t small = 4 * regcache_world::PAGE;
-    uint64_t held[2][2];
+    uint64_t time[2][2];
 
     for (unsigned i = 0; i < 2; ++i) {
         make(UCS_REGCACHE_POLICY_RENT);
@@ -145,17 +125,11 @@ TEST_F(test_regcache_order, a_registration_has_a_price_beside_its_pages)
         w->touch(buffer(2), 1000 * MB); /* what would be left pinned */
         w->advance(60000 * MS);
         for (unsigned j = 0; j < 2; ++j) {
-            size_t length = j ? small : 16 * MB;
-            w->touch(buffer(j), length);
-            uint64_t end = w->now;
-            while (w->is_registered(buffer(j), length)) {
-                w->advance(100 * US);
-            }
-            held[i][j] = w->now - end;
+            time[i][j] = kept(buffer(j), j ? small : 16 * MB);
         }
     }
-    EXPECT_NEAR(held[0][0], held[1][0], 0.02 * held[0][0]);
-    EXPECT_NEAR(0.5 * held[0][1], held[1][1], 0.02 * held[0][1]);
+    EXPECT_NEAR(time[0][0], time[1][0], 0.02 * time[0][0]);
+    EXPECT_NEAR(0.5 * time[0][1], time[1][1], 0.02 * time[0][1]);
 }
 
 /* A thousand small registrations hold what one of their length does, and what the

@@ -42,29 +42,27 @@ protected:
         return BASE + i * 2 * SIZE;
     }
 
-    void say(ucs_operation_kind_t kind, unsigned i, uint32_t id)
-    {
-        const ucs_operation_t operation = {w.now, buffer(i), SIZE, 1u + kind,
-                                           id, kind, 0};
-
-        ucs_regcache_tell(w.cache, &operation, 1);
-    }
-
     void post(unsigned i, uint32_t id = 0)
     {
         w.advance(1);
-        say(UCS_OPERATION_RECEIVE, i, id);
+        w.tell(UCS_OPERATION_RECEIVE, buffer(i), SIZE, id);
     }
 
     void end(unsigned i, uint32_t id)
     {
-        say(UCS_OPERATION_RECEIVED, i, id);
+        w.tell(UCS_OPERATION_RECEIVED, buffer(i), SIZE, id);
     }
 
     void use(unsigned i)
     {
         w.advance(1);
         w.use(buffer(i), SIZE, 1000);
+    }
+
+    /* Registered or not */
+    bool is_declared(unsigned i)
+    {
+        return ucs_regcache_has_region(w.cache, buffer(i), buffer(i) + SIZE);
     }
 
     bool is_pinned(unsigned i)
@@ -104,7 +102,7 @@ TEST_F(test_regcache_overlap, by_a_thread_that_waits_as_well)
 {
     open();
     post(0);
-    ucs_regcache_idle_step(w.cache, w.now, 0);
+    w.idle_step();
     EXPECT_TRUE(is_pinned(0));
 }
 
@@ -247,8 +245,7 @@ TEST_F(test_regcache_overlap, a_use_that_comes_too_early_waits_for_the_rest)
     w.on_reg  = [&](regcache_world::registration reg) {
         if (reg.start == buffer(0)) {
             ucs_regcache_lock(w.cache);
-            EXPECT_TRUE(ucs_regcache_has_region(w.cache, buffer(0),
-                                                buffer(0) + SIZE));
+            EXPECT_TRUE(is_declared(0));
             ucs_regcache_unlock(w.cache);
         }
         return UCS_OK;
@@ -281,8 +278,7 @@ TEST_F(test_regcache_overlap, under_pressure_it_is_unpinned_and_pinned_again)
     EXPECT_TRUE(is_pinned(1));
     EXPECT_TRUE(is_pinned(2));
     EXPECT_EQ(0u, w.stats().repinned);
-    EXPECT_TRUE(ucs_regcache_has_region(w.cache, buffer(0),
-                                        buffer(0) + SIZE));
+    EXPECT_TRUE(is_declared(0));
 
     use(0); /* by the use */
     EXPECT_TRUE(is_pinned(0));
@@ -434,8 +430,7 @@ TEST_F(test_regcache_overlap, what_is_unmapped_is_declared_no_more)
     w.step();
     EXPECT_EQ(0u, pinned(3));
     for (unsigned i = 0; i < 3; ++i) {
-        EXPECT_FALSE(ucs_regcache_has_region(w.cache, buffer(i),
-                                             buffer(i) + SIZE)) << i;
+        EXPECT_FALSE(is_declared(i)) << i;
     }
 
     /* What was said of the old mapping is not done to a new one */
@@ -464,8 +459,7 @@ TEST_F(test_regcache_overlap, declarations_are_bounded)
                                             buffer(i) + SIZE);
     }
     EXPECT_EQ(DECLARED + 2, declared);
-    EXPECT_TRUE(ucs_regcache_has_region(w.cache, buffer(5 * DECLARED - 3),
-                                        buffer(5 * DECLARED - 3) + SIZE));
+    EXPECT_TRUE(is_declared(5 * DECLARED - 3));
 }
 
 /* It was unpinned longest ago, and is registered by now */
@@ -500,10 +494,8 @@ TEST_F(test_regcache_overlap, one_that_was_pinned_since_is_not_the_oldest)
     for (unsigned i = 0; i < DECLARED - 2; ++i) {
         use(60 + i);
     }
-    EXPECT_TRUE(ucs_regcache_has_region(w.cache, buffer(0),
-                                        buffer(0) + SIZE));
-    EXPECT_FALSE(ucs_regcache_has_region(w.cache, buffer(1),
-                                         buffer(1) + SIZE));
+    EXPECT_TRUE(is_declared(0));
+    EXPECT_FALSE(is_declared(1));
 }
 
 /* Without a helper it is as leave_pinned */

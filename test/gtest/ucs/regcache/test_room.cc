@@ -3,8 +3,6 @@
  */
 #include "regcache_fixture.h"
 
-#include <thread>
-
 TEST_F(test_regcache, lru_evicts_the_least_recently_used_before_pinning)
 {
     w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_LRU);
@@ -57,11 +55,7 @@ TEST_F(test_regcache, helper_never_passes_a_ceiling)
     w->params.max_pinned = MB;
     size_t most          = 0;
     w->on_reg            = [&](regcache_world::registration reg) {
-        size_t bytes = reg.length;
-        for (auto &entry : w->live) {
-            bytes += entry.second.length;
-        }
-        most = std::max(most, bytes);
+        most = std::max(most, w->live_bytes() + reg.length);
         return UCS_OK;
     };
     w->open();
@@ -95,25 +89,7 @@ TEST_F(test_regcache, use_waits_for_room_that_is_about_to_come)
     w->params.max_pinned = MB;
     w->open();
     w->touch(buffer(0), MB);
-
-    /* The helper is inside the deregistration of buffer 0 */
-    std::atomic<bool> is_asking{false};
-    std::thread user;
-    w->on_dereg = [&]() {
-        if (user.joinable()) {
-            return;
-        }
-        user = std::thread([&]() {
-            is_asking = true;
-            w->touch(buffer(1), MB);
-        });
-        while (!is_asking) {
-            std::this_thread::yield();
-        }
-    };
-    w->step();
-    user.join();
-    w->on_dereg = nullptr;
+    use_while_deregistering([&] { w->step(); });
     EXPECT_EQ(0u, w->stats().over_ceiling);
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
 }

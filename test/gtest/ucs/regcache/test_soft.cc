@@ -3,8 +3,6 @@
  */
 #include "regcache_fixture.h"
 
-#include <thread>
-
 /** The soft ceiling, which there is where the price of memory is minded. Idle
  *  regions are rented for longer than any test takes. */
 class test_regcache_soft : public test_regcache {
@@ -247,34 +245,13 @@ TEST_F(test_regcache_soft, what_had_gone_anyway_is_no_loss)
     }
 }
 
-/* The helper is inside the deregistration of buffer 0 */
 TEST_F(test_regcache_soft, waits_for_what_is_leaving)
 {
     w->open();
     w->touch(buffer(0), MB);
     w->advance(MS);
     ASSERT_NE(UCS_REGCACHE_TIME_NEVER, w->next);
-
-    std::atomic<bool> is_asking{false};
-    std::thread user;
-    w->on_dereg = [&]() {
-        if (user.joinable()) {
-            return;
-        }
-        user = std::thread([&]() {
-            is_asking = true;
-            w->touch(buffer(1), MB);
-        });
-        while (!is_asking) {
-            std::this_thread::yield();
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    };
-    while (!user.joinable()) {
-        w->advance(100 * MS);
-    }
-    user.join();
-    w->on_dereg = nullptr;
+    use_while_deregistering([&] { w->advance(100 * MS); }, 20);
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
     EXPECT_EQ(0u, w->stats().evicted);
 }
