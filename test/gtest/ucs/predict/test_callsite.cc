@@ -323,59 +323,42 @@ TEST_F(predict_context, nested_loops_have_three_periods_at_one_call_site)
  * Margin (rule 6)
  */
 
-class test_margin : public ::testing::Test {
+class test_margin : public predict_table {
 protected:
     void SetUp() override
     {
-        ASSERT_EQ(UCS_OK, ucs_predict_table_create(nullptr, &table));
+        ucs_predict_params_init(&m_params);
+        create();
     }
 
-    void TearDown() override
+    uint64_t margin(ucs_predict_ref_t ref)
     {
-        EXPECT_TRUE(ucs_predict_table_is_valid(table));
-        ucs_predict_table_destroy(table);
+        return ucs_predict_table_margin(m_table, ref);
     }
 
-    ucs_predict_ref_t use(uint64_t start_ns, uintptr_t address)
+    /* Of the last of so many uses, in turn so far apart */
+    uint64_t margin_after(uint64_t gap, uint64_t other)
     {
-        ucs_predict_use_t u = {};
+        ucs_predict_ref_t ref = {};
 
-        u.start_ns = start_ns;
-        u.path     = 1;
-        u.address  = address;
-        u.length   = 4096;
-        return ucs_predict_table_record(table, &u);
+        for (unsigned i = 0; i < 40; ++i) {
+            ref = record(m_now += (i % 2) ? other : gap);
+        }
+        return margin(ref);
     }
 
-    ucs_predict_table_h table = nullptr;
+    uint64_t m_now = 0;
 };
 
 TEST_F(test_margin, margin_follows_the_deviation)
 {
-    ucs_predict_ref_t ref = {};
-    uint64_t now          = 0;
-
-    for (unsigned i = 0; i < 40; ++i) {
-        now += 64000;
-        ref  = use(now, 0xa000);
-    }
-    EXPECT_EQ(64000u / 48, ucs_predict_table_margin(table, ref)) << "regular";
-
-    for (unsigned i = 0; i < 40; ++i) {
-        now += (i % 2) ? 64000 : 66000;
-        ref  = use(now, 0xa000);
-    }
-    EXPECT_NEAR(4000, ucs_predict_table_margin(table, ref), 400) << "2 * D";
-
-    for (unsigned i = 0; i < 40; ++i) {
-        now += (i % 2) ? 64000 : 90000;
-        ref  = use(now, 0xa000);
-    }
-    EXPECT_EQ(8000u, ucs_predict_table_margin(table, ref)) << "at most P / 8";
+    EXPECT_EQ(64000u / 48, margin_after(64000, 64000)) << "regular";
+    EXPECT_NEAR(4000, margin_after(66000, 64000), 400) << "2 * D";
+    EXPECT_EQ(8000u, margin_after(90000, 64000)) << "at most P / 8";
 }
 
 TEST_F(test_margin, no_margin_without_a_period)
 {
-    EXPECT_EQ(0u, ucs_predict_table_margin(table, use(1000, 0xa000)));
-    EXPECT_EQ(0u, ucs_predict_table_margin(table, {0, 77}));
+    EXPECT_EQ(0u, margin(record(1000)));
+    EXPECT_EQ(0u, margin({0, 77}));
 }

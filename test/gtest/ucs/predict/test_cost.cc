@@ -63,6 +63,27 @@ protected:
         }
 
         ucs_predict_cost_update(&m_cost, pages, ns);
+        expect_sense();
+    }
+
+    /* So many, of any length */
+    void samples_of_any_length(int count, double factor = 1, double outliers = 0)
+    {
+        for (int i = 0; i < count; ++i) {
+            sample(random_pages(), factor, outliers);
+        }
+    }
+
+    /* Far from the line at first */
+    void learn(unsigned seed, double outliers)
+    {
+        m_random.seed(seed);
+        init(500, 200);
+        samples_of_any_length(2000, 1, outliers);
+    }
+
+    void expect_sense() const
+    {
         ASSERT_TRUE(std::isfinite(a()) && std::isfinite(b()));
         ASSERT_GE(a(), 0);
         ASSERT_GE(b(), 0);
@@ -127,12 +148,7 @@ TEST_F(predict_cost, exact_samples_give_the_exact_line)
 TEST_F(predict_cost, noise_alone)
 {
     for (int seed = 0; seed < 50; ++seed) {
-        m_random.seed(seed);
-        init(500, 200);
-        for (int i = 0; i < 2000; ++i) {
-            sample(random_pages());
-        }
-
+        learn(seed, 0);
         EXPECT_NEAR(A, a(), 0.05 * A) << "seed " << seed;
         EXPECT_NEAR(B, b(), 0.05 * B) << "seed " << seed;
     }
@@ -146,12 +162,7 @@ TEST_F(predict_cost, five_percent_of_outliers)
     double sum_a = 0, sum_b = 0;
 
     for (int seed = 0; seed < 50; ++seed) {
-        m_random.seed(seed);
-        init(500, 200);
-        for (int i = 0; i < 2000; ++i) {
-            sample(random_pages(), 1, 0.05);
-        }
-
+        learn(seed, 0.05);
         EXPECT_NEAR(A, a(), 0.20 * A) << "seed " << seed;
         EXPECT_NEAR(B, b(), 0.20 * B) << "seed " << seed;
         sum_a += a();
@@ -166,12 +177,7 @@ TEST_F(predict_cost, five_percent_of_outliers)
 TEST_F(predict_cost, twenty_percent_of_outliers)
 {
     for (int seed = 0; seed < 50; ++seed) {
-        m_random.seed(seed);
-        init(500, 200);
-        for (int i = 0; i < 2000; ++i) {
-            sample(random_pages(), 1, 0.2);
-        }
-
+        learn(seed, 0.2);
         for (size_t pages : {4, 64, 2048}) {
             double truth = (A * pages) + B;
 
@@ -186,10 +192,7 @@ TEST_F(predict_cost, size_of_an_outlier_does_not_matter)
     ucs_predict_cost_t before;
 
     init(A, B);
-    for (int i = 0; i < 500; ++i) {
-        sample(random_pages());
-    }
-
+    samples_of_any_length(500);
     before = m_cost;
     ucs_predict_cost_update(&m_cost, 64, 100 * ((A * 64) + B));
     double a_hundred = a(), b_hundred = b();
@@ -209,10 +212,7 @@ TEST_F(predict_cost, one_outlier_as_the_first_sample_is_survived)
     init(A, B);
     sample(64, 100);
     EXPECT_LE(ucs_predict_cost_estimate(&m_cost, 64), 2 * ((A * 64) + B) + 1);
-    for (int i = 0; i < 100; ++i) {
-        sample(random_pages());
-    }
-
+    samples_of_any_length(100);
     EXPECT_NEAR((A * 64) + B, ucs_predict_cost_estimate(&m_cost, 64),
                 0.1 * ((A * 64) + B));
 }
@@ -222,10 +222,7 @@ TEST_F(predict_cost, a_wrong_prior_is_left_quickly)
 {
     for (double wrong : {1e-6, 1e-3, 1e-1, 10.0, 1e3, 1e6}) {
         init(A * wrong, B * wrong);
-        for (int i = 0; i < 2 * UCS_PREDICT_COST_RECENT; ++i) {
-            sample(random_pages());
-        }
-
+        samples_of_any_length(2 * UCS_PREDICT_COST_RECENT);
         for (size_t pages : {4, 64, 2048}) {
             double truth = (A * pages) + B;
 
@@ -241,10 +238,7 @@ TEST_F(predict_cost, a_prior_of_the_wrong_shape_is_left)
 
     for (auto &prior : priors) {
         init(prior[0], prior[1]);
-        for (int i = 0; i < 500; ++i) {
-            sample(random_pages());
-        }
-
+        samples_of_any_length(500);
         EXPECT_NEAR(A, a(), 0.1 * A) << prior[0] << ", " << prior[1];
         EXPECT_NEAR(B, b(), 0.15 * B) << prior[0] << ", " << prior[1];
     }
@@ -255,9 +249,7 @@ TEST_F(predict_cost, a_machine_that_changes_is_followed)
     init(A, B);
     /* 300 samples are hardly more than a horizon */
     for (double factor : {1.0, 20.0, 1.0, 0.05}) {
-        for (int i = 0; i < 300; ++i) {
-            sample(random_pages(), factor);
-        }
+        samples_of_any_length(300, factor);
         EXPECT_NEAR(A * factor, a(), 0.1 * A * factor) << factor;
         EXPECT_NEAR(B * factor, b(), 0.2 * B * factor) << factor;
     }
@@ -287,10 +279,7 @@ TEST_F(predict_cost, one_size_far_off_scales_the_prior_at_once)
 TEST_F(predict_cost, one_size_after_many_keeps_the_learned_shape)
 {
     init(1000, 1);
-    for (int i = 0; i < 1000; ++i) {
-        sample(random_pages());
-    }
-
+    samples_of_any_length(1000);
     double shape = b() / a();
 
     for (int i = 0; i < 20000; ++i) {
@@ -354,10 +343,8 @@ TEST_F(predict_cost, extremes_stay_finite)
         for (int i = 0; i < 20000; ++i) {
             ucs_predict_cost_update(&m_cost, sizes[any(m_random)],
                                     times[any(m_random)]);
-            ASSERT_TRUE(std::isfinite(a()) && std::isfinite(b())) << i;
-            ASSERT_GE(a(), 0);
-            ASSERT_GE(b(), 0);
-            ASSERT_GT(a() + b(), 0);
+            expect_sense();
+            ASSERT_FALSE(HasFatalFailure()) << i;
         }
     }
 }
@@ -371,8 +358,7 @@ TEST_F(predict_cost, runs_of_extremes_stay_finite)
                 ucs_predict_cost_update(&m_cost, pages,
                                         (turn % 2) ? UINT64_MAX : 0);
             }
-            ASSERT_TRUE(std::isfinite(a()) && std::isfinite(b()));
-            ASSERT_GT(a() + b(), 0);
+            expect_sense();
         }
     }
 }

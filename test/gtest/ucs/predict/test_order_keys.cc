@@ -15,6 +15,16 @@ protected:
         return least + random() % (most - least);
     }
 
+    /* A at any time from half a second to @a most after the last, and 200 ms after
+     * B, which announces it */
+    void announced(int count, uint64_t most)
+    {
+        for (int i = 0; i < count; ++i) {
+            use(any(500 * MS, most), 0xb000);
+            use(200 * MS, 0xa000);
+        }
+    }
+
     /* What is told of a buffer since it was last asked */
     bool is_told(uintptr_t address)
     {
@@ -31,10 +41,7 @@ protected:
 /* What comes at any time is told by what comes before it */
 TEST_F(predict_order_keys, what_goes_before_announces)
 {
-    for (int i = 0; i < 30; ++i) {
-        use(any(500 * MS, 2000 * MS), 0xb000);
-        use(200 * MS, 0xa000);
-    }
+    announced(30, 2000 * MS);
     EXPECT_EQ(0u, forecast(0xa000).due_ns);
     changed();
     use(any(500 * MS, 2000 * MS), 0xb000);
@@ -45,10 +52,7 @@ TEST_F(predict_order_keys, what_goes_before_announces)
 /* By time alone nothing changes: when the key is late, so is the due */
 TEST_F(predict_order_keys, a_late_key_puts_off_what_it_announces)
 {
-    for (int i = 0; i < 30; ++i) {
-        use(any(500 * MS, 1000 * MS), 0xb000);
-        use(200 * MS, 0xa000);
-    }
+    announced(30, 1000 * MS);
     changed();
     now += 60000 * MS;
     EXPECT_TRUE(changed().empty());
@@ -60,10 +64,7 @@ TEST_F(predict_order_keys, a_late_key_puts_off_what_it_announces)
 /* Until the key comes, it is said when to look for it, and how often */
 TEST_F(predict_order_keys, what_waits_for_a_key_is_watched)
 {
-    for (int i = 0; i < 30; ++i) {
-        use(any(500 * MS, 1000 * MS), 0xb000);
-        use(200 * MS, 0xa000);
-    }
+    announced(30, 1000 * MS);
     ucs_predict_forecast_t f = forecast(0xa000);
     ASSERT_EQ(0u, f.due_ns);
     EXPECT_GT(f.watch_ns, now);
@@ -355,10 +356,7 @@ TEST_F(predict_order_keys, a_forgotten_label_announces_nothing)
 {
     params.max_labels = 4;
     open();
-    for (int i = 0; i < 20; ++i) {
-        use(any(500 * MS, 2000 * MS), 0xb000);
-        use(200 * MS, 0xa000);
-    }
+    announced(20, 2000 * MS);
     uint64_t due = 0;
     for (uintptr_t c = 1; c <= 3; ++c) {
         use(MS, c << 20);
@@ -380,10 +378,7 @@ TEST_F(predict_order_keys, a_forgotten_buffer_waits_for_nothing)
 {
     params.max_buffers = 4;
     open();
-    for (int i = 0; i < 20; ++i) {
-        use(any(500 * MS, 2000 * MS), 0xb000);
-        use(200 * MS, 0xa000);
-    }
+    announced(20, 2000 * MS);
     for (uintptr_t c = 1; c <= 3; ++c) {
         use(MS, c << 20);
         use(MS, 0xb000);

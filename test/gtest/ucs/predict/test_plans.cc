@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 
 namespace {
@@ -121,6 +120,21 @@ protected:
         ucs_predict_scores_gap(&all, costs, is_foretold, &tuning);
     }
 
+    void gaps(unsigned count, int plan, double special)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            gap(1, plan, special);
+        }
+    }
+
+    /* All that was judged so far */
+    void forget()
+    {
+        judge  = {};
+        buffer = {};
+        ucs_predict_scores_init(&all);
+    }
+
     int choice()
     {
         ucs_predict_judge_choose(&judge, &tuning, &buffer, &all);
@@ -141,12 +155,8 @@ TEST_F(predict_judge, of_which_nothing_is_known_is_rented)
 TEST_F(predict_judge, the_cheapest_is_followed)
 {
     for (int plan = 0; plan < UCS_PREDICT_PLAN_LAST; ++plan) {
-        judge  = {};
-        buffer = {};
-        ucs_predict_scores_init(&all);
-        for (int i = 0; i < 5; ++i) {
-            gap(1, plan, 0.1);
-        }
+        forget();
+        gaps(5, plan, 0.1);
         EXPECT_EQ(plan, choice());
     }
 }
@@ -155,9 +165,7 @@ TEST_F(predict_judge, the_cheapest_is_followed)
 TEST_F(predict_judge, what_nothing_could_foretell_judges_the_others_alone)
 {
     for (int is_foretold = 0; is_foretold < 2; ++is_foretold) {
-        judge  = {};
-        buffer = {};
-        ucs_predict_scores_init(&all);
+        forget();
         for (int i = 0; i < 20; ++i) {
             gap(1.2, UCS_PREDICT_PLAN_DROP, 1.1, 0, is_foretold);
         }
@@ -168,9 +176,7 @@ TEST_F(predict_judge, what_nothing_could_foretell_judges_the_others_alone)
 
 TEST_F(predict_judge, what_was_cheapest_long_ago_is_not)
 {
-    for (int i = 0; i < 100; ++i) {
-        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
-    }
+    gaps(100, UCS_PREDICT_PLAN_DROP, 0.1);
     choice();
     for (int i = 0; i < 30; ++i) {
         gap(1, UCS_PREDICT_PLAN_BURST, 0.1);
@@ -181,9 +187,7 @@ TEST_F(predict_judge, what_was_cheapest_long_ago_is_not)
 
 TEST_F(predict_judge, a_new_call_site_goes_by_its_buffer)
 {
-    for (int i = 0; i < 10; ++i) {
-        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
-    }
+    gaps(10, UCS_PREDICT_PLAN_DROP, 0.1);
     ucs_predict_scores_init(&all);
     judge = {};
     EXPECT_EQ(UCS_PREDICT_PLAN_DROP, choice());
@@ -191,9 +195,7 @@ TEST_F(predict_judge, a_new_call_site_goes_by_its_buffer)
 
 TEST_F(predict_judge, a_new_buffer_goes_by_all)
 {
-    for (int i = 0; i < 10; ++i) {
-        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
-    }
+    gaps(10, UCS_PREDICT_PLAN_DROP, 0.1);
     judge  = {};
     buffer = {};
     EXPECT_EQ(UCS_PREDICT_PLAN_DROP, choice());
@@ -201,9 +203,7 @@ TEST_F(predict_judge, a_new_buffer_goes_by_all)
 
 TEST_F(predict_judge, lateness_of_the_helper_is_the_plans)
 {
-    for (int i = 0; i < 5; ++i) {
-        gap(1, UCS_PREDICT_PLAN_DROP, 0.1);
-    }
+    gaps(5, UCS_PREDICT_PLAN_DROP, 0.1);
     ASSERT_EQ(UCS_PREDICT_PLAN_DROP, choice());
     for (int i = 0; i < 20; ++i) {
         gap(0.5, UCS_PREDICT_PLAN_DROP, 0.1,
@@ -217,9 +217,7 @@ TEST_F(predict_judge, lateness_of_the_helper_is_the_plans)
  * of the gaps that were rented has paid */
 TEST_F(predict_judge, debt_is_paid_by_renting)
 {
-    for (int i = 0; i < 100; ++i) {
-        gap(1, UCS_PREDICT_PLAN_DROP, 0.01);
-    }
+    gaps(100, UCS_PREDICT_PLAN_DROP, 0.01);
     ASSERT_EQ(UCS_PREDICT_PLAN_DROP, choice());
     /* debt: 4 - 1.125, and the plan is still the best on average */
     gap(1, UCS_PREDICT_PLAN_DROP, 4);
