@@ -64,6 +64,16 @@ protected:
                                        sizeof(m_error));
     }
 
+    /* What the field of the configuration is by this value */
+    template<typename T>
+    T parsed(char *uct_helper_options_t::*option, const char *value,
+             T uct_helper_config_t::*field)
+    {
+        m_options.*option = text(value);
+        EXPECT_EQ(UCS_OK, parse()) << value << ": " << m_error;
+        return m_config.*field;
+    }
+
     /* One line that has both strings in it */
     void expect_error(const char *name, const char *value)
     {
@@ -209,38 +219,32 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
     }
 }
 
+using config = uct_helper_config_t;
+
 TEST_F(test_config, coalesce_by_name)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(UCS_REGCACHE_COVER_OFF, m_config.coalesce);
-    m_options.coalesce = text("local");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(UCS_REGCACHE_COVER_LOCAL, m_config.coalesce);
-    m_options.coalesce = text("Remote");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE, m_config.coalesce);
+    EXPECT_EQ(UCS_REGCACHE_COVER_LOCAL,
+              parsed(&options::coalesce, "local", &config::coalesce));
+    EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE,
+              parsed(&options::coalesce, "Remote", &config::coalesce));
 }
 
 TEST_F(test_config, a_registration_may_hold_nothing_or_up_to_a_gigabyte)
 {
-    m_options.region_bytes = text("0");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(0u, m_config.region_bytes);
-    m_options.region_bytes = text("1g");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(1ul << 30, m_config.region_bytes);
+    EXPECT_EQ(0u, parsed(&options::region_bytes, "0", &config::region_bytes));
+    EXPECT_EQ(1ul << 30,
+              parsed(&options::region_bytes, "1g", &config::region_bytes));
 }
 
 TEST_F(test_config, registrations_of_a_device)
 {
-    m_options.max_regions     = text("INF");
-    m_options.pin_max_regions = text("64");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(ULONG_MAX, m_config.max_regions);
-    EXPECT_EQ(64u, m_config.pin_max_regions);
-    m_options.max_regions = text("1");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(1u, m_config.max_regions);
+    EXPECT_EQ(ULONG_MAX,
+              parsed(&options::max_regions, "INF", &config::max_regions));
+    EXPECT_EQ(64u, parsed(&options::pin_max_regions, "64",
+                          &config::pin_max_regions));
+    EXPECT_EQ(1u, parsed(&options::max_regions, "1", &config::max_regions));
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
@@ -252,9 +256,8 @@ TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
                 {"0.001%", 1e-5}, {"100%", 1},     {"1", 1}};
 
     for (const auto &entry : good) {
-        m_options.max_slowdown = text(entry.text);
-        EXPECT_EQ(UCS_OK, parse()) << m_error;
-        EXPECT_DOUBLE_EQ(entry.share, m_config.max_slowdown) << entry.text;
+        EXPECT_DOUBLE_EQ(entry.share, parsed(&options::max_slowdown, entry.text,
+                                             &config::max_slowdown));
     }
 }
 
@@ -262,43 +265,34 @@ TEST_F(test_config, what_the_software_nic_tells)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(0.0, m_config.pin_told_ns);
-    m_options.pin_reg_cost = text("180ns");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(180.0, m_config.pin_told_ns);
-    m_options.pin_reg_cost = text("1s");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_EQ(1e9, m_config.pin_told_ns);
+    EXPECT_EQ(180.0, parsed(&options::pin_reg_cost, "180ns",
+                            &config::pin_told_ns));
+    EXPECT_EQ(1e9, parsed(&options::pin_reg_cost, "1s", &config::pin_told_ns));
 }
 
 TEST_F(test_config, pin_verify_by_name)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_FALSE(m_config.pin_verify);
-    m_options.pin_verify = text("on");
-    ASSERT_EQ(UCS_OK, parse());
-    EXPECT_TRUE(m_config.pin_verify);
+    EXPECT_TRUE(parsed(&options::pin_verify, "on", &config::pin_verify));
 }
 
 TEST_F(test_config, policies_by_name)
 {
     for (unsigned i = 0; ucs_regcache_policy_names[i] != nullptr; ++i) {
-        m_options.policy = text(ucs_regcache_policy_names[i]);
-        ASSERT_EQ(UCS_OK, parse());
-        EXPECT_EQ(i, unsigned(m_config.policy));
+        EXPECT_EQ(i, unsigned(parsed(&options::policy,
+                                     ucs_regcache_policy_names[i],
+                                     &config::policy)));
     }
 }
 
 TEST_F(test_config, switches)
 {
     for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
-        m_options.helper = text(yes);
-        ASSERT_EQ(UCS_OK, parse()) << yes;
-        EXPECT_EQ(1, m_config.helper) << yes;
+        EXPECT_EQ(1, parsed(&options::helper, yes, &config::helper)) << yes;
     }
     for (const char *no : {"n", "No", "off", "0"}) {
-        m_options.helper = text(no);
-        ASSERT_EQ(UCS_OK, parse()) << no;
-        EXPECT_EQ(0, m_config.helper) << no;
+        EXPECT_EQ(0, parsed(&options::helper, no, &config::helper)) << no;
     }
     for (const char *bad : {"", "2", "yy", "true", " y"}) {
         m_options.helper = text(bad);

@@ -6,7 +6,6 @@
 #include "log_capture.h"
 
 #include <fstream>
-#include <memory>
 #include <sstream>
 #include <sys/mman.h>
 #include <thread>
@@ -278,20 +277,31 @@ TEST_F(test_decorator, parent_goes_on_after_forks)
     EXPECT_EQ(0u, lower.live_count());
 }
 
-/* A child that opens a domain has a session of its own: here it ends without
- * closing the domain, and the report comes at exit */
-TEST_F(test_decorator, report_at_exit)
+/* What the report is that a child leaves which does so */
+static std::string report_of(uct_helper_config_t &config,
+                             const std::function<int()> &function)
 {
     char path[] = "/tmp/test_decorator.XXXXXX";
     int fd      = mkstemp(path);
 
-    ASSERT_GE(fd, 0);
+    EXPECT_GE(fd, 0);
     ::close(fd);
-    m_config.policy      = UCS_REGCACHE_POLICY_PAPER;
-    m_config.report.kind = UCT_HELPER_REPORT_JSON;
-    strcpy(m_config.report.path, path);
+    config.report.kind = UCT_HELPER_REPORT_JSON;
+    strcpy(config.report.path, path);
+    EXPECT_EQ(0, in_child(function));
 
-    EXPECT_EQ(0, in_child([&] {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    unlink(path);
+    return text.str();
+}
+
+/* A child that opens a domain has a session of its own: here it ends without
+ * closing the domain, and the report comes at exit */
+TEST_F(test_decorator, report_at_exit)
+{
+    m_config.policy = UCS_REGCACHE_POLICY_PAPER;
+    json_check json(report_of(m_config, [&] {
         auto *lower = new fake_lower("cma");
 
         m_config.pin_base_ns = 5000;
@@ -300,12 +310,7 @@ TEST_F(test_decorator, report_at_exit)
         return 0;
     }));
 
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    unlink(path);
-    json_check json(text.str());
-    ASSERT_TRUE(json.is_valid()) << text.str();
+    ASSERT_TRUE(json.is_valid());
     EXPECT_EQ("1", json.value("uses"));
     EXPECT_EQ("1", json.value("cold"));
     EXPECT_EQ("paper", json.value("policy"));
@@ -315,15 +320,7 @@ TEST_F(test_decorator, report_at_exit)
 
 TEST_F(test_decorator, report_adds_up_domains_closed_one_after_another)
 {
-    char path[] = "/tmp/test_decorator.XXXXXX";
-    int fd      = mkstemp(path);
-
-    ASSERT_GE(fd, 0);
-    ::close(fd);
-    m_config.report.kind = UCT_HELPER_REPORT_JSON;
-    strcpy(m_config.report.path, path);
-
-    EXPECT_EQ(0, in_child([&] {
+    json_check json(report_of(m_config, [&] {
         for (const char *name : {"one", "two", "one"}) {
             fake_lower lower;
 
@@ -334,12 +331,7 @@ TEST_F(test_decorator, report_adds_up_domains_closed_one_after_another)
         return 0;
     }));
 
-    std::ifstream file(path);
-    std::stringstream text;
-    text << file.rdbuf();
-    unlink(path);
-    json_check json(text.str());
-    ASSERT_TRUE(json.is_valid()) << text.str();
+    ASSERT_TRUE(json.is_valid());
     EXPECT_EQ("3", json.value("uses"));
     EXPECT_EQ("one,two", json.value("lower_domain"));
     EXPECT_EQ("null", json.value("modelled_cost"));
