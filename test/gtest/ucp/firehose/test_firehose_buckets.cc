@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <map>
 #include <random>
 #include <set>
 #include <vector>

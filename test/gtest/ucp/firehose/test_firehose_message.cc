@@ -4,8 +4,6 @@
 #include <ucp/firehose/message.h>
 
 #include <gtest/gtest.h>
-
-#include <random>
 #include <string>
 #include <vector>
 

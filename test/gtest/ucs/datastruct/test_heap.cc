@@ -5,11 +5,7 @@
 #include <test/inside/datastruct_inside.h>
 
 #include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdlib>
 #include <random>
-#include <vector>
 
 class test_heap : public ::testing::Test {
 protected:

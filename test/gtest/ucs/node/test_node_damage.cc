@@ -7,8 +7,6 @@
 #include "node_fixture.h"
 
 #include <uct/ib/helper_md/node_process.h>
-
-#include <functional>
 #include <random>
 
 #include <signal.h>

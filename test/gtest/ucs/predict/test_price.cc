@@ -9,7 +9,6 @@
 #include <cmath>
 #include <functional>
 #include <random>
-#include <vector>
 
 /* Rounding of doubles, as a share of a sum of some hundred */
 static constexpr double ROUNDING = 1e-9;

@@ -4,8 +4,6 @@
 #include <ucs/predict/walk.h>
 
 #include <gtest/gtest.h>
-
-#include <cstring>
 #include <random>
 
 namespace {

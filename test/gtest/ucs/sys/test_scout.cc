@@ -6,8 +6,6 @@
 #include <ucs/sys/proc/scout.h>
 
 #include <gtest/gtest.h>
-
-#include <atomic>
 #include <chrono>
 #include <thread>
 

@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <csignal>
-#include <fstream>
 #include <future>
 #include <string>
 #include <vector>

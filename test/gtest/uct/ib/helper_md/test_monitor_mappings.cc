@@ -13,8 +13,6 @@
 #include <uct/ib/helper_md/watch/trust.h>
 #include <uct/ib/helper_md/watch/watched.h>
 
-#include <cinttypes>
-
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>

@@ -8,12 +8,9 @@
 #include <uct/ib/helper_md/watch/range.h>
 
 #include <gtest/gtest.h>
-
-#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>

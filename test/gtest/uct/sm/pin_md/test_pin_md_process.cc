@@ -9,7 +9,6 @@
 #include <linux/seccomp.h>
 #include <cerrno>
 #include <cstddef>
-#include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>

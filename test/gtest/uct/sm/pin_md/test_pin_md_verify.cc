@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <functional>
-#include <string>
 #include <sys/syscall.h>
 #include <thread>
 #include <vector>
