@@ -67,9 +67,7 @@ TEST_P(test_thread, nobody_waits_for_a_fork_to_start_it)
 
 TEST_P(test_thread, nobody_waits_for_a_fork_to_stop_it)
 {
-    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
-    await_steps(1);
-    await_sleep();
+    start();
     ucs_thread_hold();
     ucs_job_wake(m_job);
     await_sleep(); /* for the fork, with a step due */
@@ -84,9 +82,7 @@ TEST_P(test_thread, nobody_waits_for_a_fork_to_stop_it)
 
 TEST_P(test_thread, cpu_time_is_kept_after_the_end)
 {
-    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
-    await_steps(1);
-    await_sleep();
+    start();
     const uint64_t running = ucs_thread_cpu_ns(m_thread);
     ucs_thread_stop(m_thread);
     EXPECT_GT(running, 0u);
@@ -95,9 +91,7 @@ TEST_P(test_thread, cpu_time_is_kept_after_the_end)
 
 TEST_P(test_thread, held_for_fork_runs_no_step)
 {
-    ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
-    await_steps(1);
-    await_sleep();
+    start();
 
     ucs_thread_hold();
     ucs_job_wake(m_job);

@@ -26,13 +26,6 @@ protected:
         return (again == UINT64_MAX) ? again : now + again;
     }
 
-    void start()
-    {
-        ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
-        await_steps(1);
-        await_sleep();
-    }
-
     static uint64_t idle(void *arg, uint64_t now)
     {
         uint64_t due = *static_cast<uint64_t*>(arg);

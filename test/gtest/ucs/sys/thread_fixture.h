@@ -55,6 +55,14 @@ protected:
         return UINT64_MAX;
     }
 
+    /* It has stepped once, and sleeps */
+    void start()
+    {
+        ASSERT_EQ(UCS_OK, ucs_job_start(m_job));
+        await_steps(1);
+        await_sleep();
+    }
+
     void await_steps(unsigned count)
     {
         std::unique_lock<std::mutex> guard(m_lock);

@@ -93,6 +93,24 @@ protected:
         EXPECT_EQ(0u, lower.bad_dereg_count());
     }
 
+    /* In a child that no helper serves, whose parent uses m_buffer. @return Zero: what
+     * it registers comes and goes, and the parent's stays as it is. */
+    int goes_straight_down(fake_lower &lower, uct_mem_h parents)
+    {
+        if (uct_helper_md_has_thread(lower.md())) {
+            return 1;
+        }
+        for (int i = 0; i < 3; ++i) {
+            uct_mem_h own = reg(lower, m_buffer, TEST_LENGTH);
+            if ((own == parents) || !lower.is_live(own) ||
+                (dereg(lower, own) != UCS_OK) || lower.is_live(own)) {
+                return 2;
+            }
+        }
+        return ((dereg(lower, parents) != UCS_OK) || !lower.is_live(parents)) ?
+                       3 : 0;
+    }
+
     uct_helper_config_t m_config;
     void                *m_buffer = nullptr;
 };
