@@ -6,7 +6,9 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /**
@@ -16,22 +18,38 @@
  * only, so that the MPI programs do not depend on UCX.
  */
 
-/** @return Monotonic time, nanoseconds. Served by the vDSO: no syscall. */
-static inline uint64_t bench_now(void)
+static inline uint64_t bench_clock(clockid_t clock)
 {
     struct timespec ts;
 
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return ((uint64_t)ts.tv_sec * 1000000000ul) + (uint64_t)ts.tv_nsec;
+}
+
+/** @return Monotonic time, nanoseconds. Served by the vDSO: no syscall. */
+static inline uint64_t bench_now(void)
+{
+    return bench_clock(CLOCK_MONOTONIC);
 }
 
 /** @return Processor time of the calling thread, nanoseconds. */
 static inline uint64_t bench_cpu_now(void)
 {
-    struct timespec ts;
+    return bench_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-    return ((uint64_t)ts.tv_sec * 1000000000ul) + (uint64_t)ts.tv_nsec;
+/** @return Anonymous memory that can be written to. @a flags  MAP_PRIVATE or
+ *  MAP_SHARED. Ends the program, with what is wrong, if there is none. */
+static inline void *bench_map(size_t length, int flags)
+{
+    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
+                        flags | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+    return memory;
 }
 
 static inline int bench_compare_double(const void *a, const void *b)

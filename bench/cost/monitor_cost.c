@@ -27,15 +27,7 @@ static size_t cost_length = 1ul << 20;
 
 static char *cost_map(void)
 {
-    char *buffer = mmap(NULL, cost_length, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (buffer == MAP_FAILED) {
-        perror("mmap");
-        exit(1);
-    }
-    memset(buffer, 1, cost_length);
-    return buffer;
+    return memset(bench_map(cost_length, MAP_PRIVATE), 1, cost_length);
 }
 
 /* Raw, so that nobody's hooks are in the figures */

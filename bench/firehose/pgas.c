@@ -189,18 +189,6 @@ void pgas_put(pgas_t *pgas, unsigned node, const void *local, size_t offset,
     }
 }
 
-static void *pgas_map(size_t length, int flags)
-{
-    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                        flags | MAP_ANONYMOUS, -1, 0);
-
-    if (memory == MAP_FAILED) {
-        perror("mmap");
-        exit(2);
-    }
-    return memory;
-}
-
 static ucs_status_t pgas_open(pgas_t *pgas)
 {
     const pgas_options_t *options = pgas->options;
@@ -272,7 +260,7 @@ static void pgas_live(pgas_t *pgas, const pgas_program_t *program)
     uint64_t start;
 
     pgas->result = &pgas->shared->result[pgas->self];
-    pgas->memory = pgas_map(pgas->length, MAP_PRIVATE);
+    pgas->memory = bench_map(pgas->length, MAP_PRIVATE);
     pgas_connect(pgas);
     pgas_barrier(pgas);
     start = bench_now();
@@ -330,7 +318,7 @@ static void pgas_print(const pgas_t *pgas, const char *program)
 static int pgas_run(pgas_t *pgas, const pgas_program_t *program)
 {
     pgas->length = program->length;
-    pgas->shared = pgas_map(sizeof(*pgas->shared), MAP_SHARED);
+    pgas->shared = bench_map(sizeof(*pgas->shared), MAP_SHARED);
     for (pgas->self = 0; pgas->self < pgas->options->nodes; ++pgas->self) {
         switch (fork()) {
         case 0:

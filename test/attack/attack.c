@@ -98,27 +98,26 @@ void attack_use_in_a_thread(uct_md_h md)
     }
 }
 
-void *attack_map(size_t length)
+static void *attack_mapped(void *address, size_t length)
 {
-    void *address = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
     if (address == MAP_FAILED) {
         attack_die("mapping %zu bytes failed: %m", length);
     }
     return address;
 }
 
+void *attack_map(size_t length)
+{
+    return attack_mapped(mmap(NULL, length, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), length);
+}
+
 void *attack_map_raw(size_t length)
 {
-    void *address = (void*)syscall(SYS_mmap, NULL, length,
-                                   PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (address == MAP_FAILED) {
-        attack_die("mapping %zu bytes failed: %m", length);
-    }
-    return address;
+    return attack_mapped((void*)syscall(SYS_mmap, NULL, length,
+                                        PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                         length);
 }
 
 void attack_sleep(unsigned milliseconds)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "nodes.h"
+#include "../../bench/bench_util.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -161,24 +162,12 @@ static void nodes_tell(nodes_t *nodes)
            attr.pins, attr.pinned_peak >> 10, attr.pinned_max >> 10);
 }
 
-static void *nodes_map(size_t length, int flags)
-{
-    void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                        flags | MAP_ANONYMOUS, -1, 0);
-
-    if (memory == MAP_FAILED) {
-        perror("mmap");
-        exit(2);
-    }
-    return memory;
-}
-
 static void nodes_live(nodes_t *nodes, const nodes_program_t *program)
 {
     unsigned left = nodes->count - (program->killed >= 0);
 
     nodes->shared->pids[nodes->self] = getpid();
-    nodes->memory                    = nodes_map(nodes->length, MAP_PRIVATE);
+    nodes->memory                    = bench_map(nodes->length, MAP_PRIVATE);
     if (program->before != NULL) {
         program->before(nodes);
     }
@@ -236,8 +225,8 @@ static int nodes_run(nodes_t *nodes, const nodes_program_t *program)
     pid_t pids[NODES_MAX];
 
     nodes->length = program->length;
-    nodes->shared = nodes_map(sizeof(*nodes->shared), MAP_SHARED);
-    nodes->bits   = nodes_map(nodes->count * nodes->length, MAP_SHARED);
+    nodes->shared = bench_map(sizeof(*nodes->shared), MAP_SHARED);
+    nodes->bits   = bench_map(nodes->count * nodes->length, MAP_SHARED);
     fflush(stdout);
     for (nodes->self = 0; nodes->self < nodes->count; ++nodes->self) {
         pids[nodes->self] = fork();

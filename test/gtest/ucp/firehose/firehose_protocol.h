@@ -96,6 +96,13 @@ protected:
         munmap(theirs, PAGES * PAGE);
     }
 
+    /** The node, and its peer, which has said so. */
+    void meet()
+    {
+        open();
+        hello();
+    }
+
     static char *map()
     {
         void *memory = mmap(nullptr, PAGES * PAGE, PROT_READ | PROT_WRITE,

@@ -11,8 +11,7 @@
 
 TEST_F(test_firehose_protocol, a_move_is_granted)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE, {page(0, 1, 0), page(3, 1, 1)});
     run();
     ASSERT_EQ(2u, count(UCP_FIREHOSE_GRANT));
@@ -31,24 +30,21 @@ TEST_F(test_firehose_protocol, a_move_is_granted)
 
 TEST_F(test_firehose_protocol, a_move_of_what_was_not_lent)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE, {page(4, 1, 0)});
     EXPECT_TRUE(is_lost());
 }
 
 TEST_F(test_firehose_protocol, a_move_of_another_epoch)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE, {page(0, 2, 0)});
     EXPECT_TRUE(is_lost());
 }
 
 TEST_F(test_firehose_protocol, two_moves_of_one_firehose_at_once)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE, {page(0, 1, 0), page(0, 2, 1)});
     EXPECT_TRUE(is_lost());
 }
@@ -66,8 +62,7 @@ TEST_F(test_firehose_protocol, a_move_before_the_grant_has_left)
 
 TEST_F(test_firehose_protocol, a_move_into_a_bucket)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE,
         {move(0, 1, reinterpret_cast<uint64_t>(memory) + 64)});
     EXPECT_TRUE(is_lost());
@@ -75,8 +70,7 @@ TEST_F(test_firehose_protocol, a_move_into_a_bucket)
 
 TEST_F(test_firehose_protocol, a_move_into_the_kernel)
 {
-    open();
-    hello();
+    meet();
     say(UCP_FIREHOSE_MOVE, {move(0, 1, UINT64_MAX << 12)});
     EXPECT_TRUE(is_lost());
 }
@@ -151,8 +145,7 @@ TEST_F(test_firehose_protocol, hellos)
         EXPECT_EQ(row.is_good, !is_lost()) << unsigned(row.shift);
         close();
     }
-    open();
-    hello();
+    meet();
     hello();
     EXPECT_TRUE(is_lost());
 }
@@ -224,8 +217,7 @@ TEST_F(test_firehose_protocol, grants)
 
 TEST_F(test_firehose_protocol, a_grant_that_nobody_asked_for)
 {
-    open();
-    hello();
+    meet();
     put_granted(0);
     say(UCP_FIREHOSE_GRANT, {grant(0, 1)});
     EXPECT_TRUE(is_lost());
@@ -235,8 +227,7 @@ TEST_F(test_firehose_protocol, a_key_that_is_no_key_is_given_back)
 {
     static const char garbage[32] = "no key";
 
-    open();
-    hello();
+    meet();
     put(0);
     run();
     auto answer       = grant(0, 1);
@@ -253,8 +244,7 @@ TEST_F(test_firehose_protocol, a_key_that_is_no_key_is_given_back)
 
 TEST_F(test_firehose_protocol, revokes)
 {
-    open();
-    hello();
+    meet();
     put_granted(0);
     messages.clear();
     say(UCP_FIREHOSE_REVOKE, {revoke(0, 0), revoke(0, 2)}); /* of other moves */
@@ -278,8 +268,7 @@ TEST_F(test_firehose_protocol, revokes)
 /* It is given back when the put through it is there, and not found before */
 TEST_F(test_firehose_protocol, a_revoke_while_a_put_is_under_way)
 {
-    open();
-    hello();
+    meet();
     put_granted(0);
     messages.clear();
     say(UCP_FIREHOSE_REVOKE, {revoke(0, 1)});
@@ -300,8 +289,7 @@ TEST_F(test_firehose_protocol, a_revoke_while_a_put_is_under_way)
 /* The second one finds nothing to be taken out, and no answer is due to it */
 TEST_F(test_firehose_protocol, two_revokes_while_a_put_is_under_way)
 {
-    open();
-    hello();
+    meet();
     put_granted(0);
     messages.clear();
     say(UCP_FIREHOSE_REVOKE, {revoke(0, 1), revoke(0, 1)});
@@ -328,8 +316,7 @@ TEST_F(test_firehose_protocol, who_is_lost_is_not_heard)
 
 TEST_F(test_firehose_protocol, a_grant_that_is_refused_holds_nothing)
 {
-    open();
-    hello();
+    meet();
     failing_packs = 1;
     say(UCP_FIREHOSE_MOVE, {page(0, 1, 0)});
     run();

@@ -75,7 +75,10 @@ public:
             }
             return self(arg)->now.load();
         };
-        env.wake         = [](void *arg) { ++self(arg)->wakes; };
+        env.wake         = [](void *arg) {
+            ++self(arg)->wakes;
+            ++self(arg)->woken;
+        };
         env.wait         = wait;
         env.wake_waiters = [](void*, uint32_t*) {};
         env.listen = [](void *arg, int listens) {
@@ -231,7 +234,8 @@ public:
     std::atomic<uint64_t>                     now{1000000};
     uint64_t next                                     = UCS_REGCACHE_TIME_NEVER;
     uint64_t late                                     = 0; /* behind that */
-    std::atomic<unsigned>                     wakes{0};
+    std::atomic<unsigned>                     wakes{0}; /* not served yet */
+    std::atomic<unsigned>                     woken{0}; /* in all */
     std::atomic<unsigned>                     reads{0}; /* of the clock */
     unsigned                                  steps  = 0;
     std::mutex                                mutex;

@@ -70,9 +70,10 @@ protected:
 TEST_F(test_regcache_drops, by_the_thread_that_ends_the_use)
 {
     learn();
-    unsigned steps = w->steps;
+    unsigned steps = w->steps, woken = w->woken;
     EXPECT_GE(20u, play(400));
     EXPECT_GE(400u / 5, w->steps - steps);
+    EXPECT_GE(400u / 5, w->woken - woken) << "each use calls the helper";
     EXPECT_EQ(nullptr, w->invalid());
 
     /* What was learned of the region stays with it */

@@ -147,7 +147,6 @@ TEST_F(test_monitor, dlclose_of_a_buffer)
     do {
         void *module = dlopen(TEST_BSS_MODULE, RTLD_NOW);
         if (module == nullptr) {
-            close();
             GTEST_SKIP() << dlerror();
         }
         char *buffer = (char*)dlsym(module, "test_bss_buffer");
@@ -162,7 +161,6 @@ TEST_F(test_monitor, dlclose_of_a_buffer)
     ASSERT_EQ(page, again); /* it is gone */
     EXPECT_FALSE(is_hit(page));
     unmap(page);
-    close();
 }
 
 TEST_F(test_monitor, unmapped_by_a_child_that_shares_the_memory)
@@ -204,7 +202,6 @@ TEST_F(test_monitor, each_thread_finds_its_own_unmapping_done)
         thread.join();
     }
     EXPECT_EQ(0u, stale);
-    close();
 }
 
 /*
@@ -226,7 +223,6 @@ TEST_F(test_monitor, mappings_stay_whole)
     EXPECT_EQ(1, moved[LENGTH - 1]);
     unmap(moved, 2 * LENGTH);
     m_buffer = nullptr;
-    close();
 }
 
 TEST_F(test_monitor, nothing_is_watched_after_the_last_domain)
@@ -253,7 +249,6 @@ TEST_F(test_monitor, two_domains_share_a_reader)
     unmap(m_buffer);
     map(m_buffer, MAP_FIXED_NOREPLACE);
     EXPECT_FALSE(is_hit(m_buffer));
-    close();
 }
 
 TEST_F(test_monitor, reader_takes_no_signal)
@@ -272,7 +267,6 @@ TEST_F(test_monitor, reader_takes_no_signal)
     EXPECT_EQ(0xfffffffffffbfeffull,
               std::stoull(line.substr(7), nullptr, 16) | 0x180000000ull) <<
             line;
-    close();
 }
 
 /* A thread that holds a cache's lock may unmap, as a signal handler can. It
@@ -301,7 +295,6 @@ TEST_F(test_monitor, forked_child_has_no_part_in_it)
         return (find_userfaultfd() == -1) ? 0 : 1;
     }));
     EXPECT_TRUE(is_hit(m_buffer));
-    close();
 }
 
 /* A program that closes what it does not know. The reader has a copy that
@@ -359,7 +352,6 @@ TEST_F(test_monitor, reader_holds_no_descriptor_of_the_program)
     EXPECT_EQ(1, poll(&end, 1, 10000));
     EXPECT_NE(0, end.revents & POLLHUP);
     ::close(pipe_fds[0]);
-    close();
 }
 
 /* A child without fork handlers asks about its own memory, once it has its
@@ -387,5 +379,4 @@ TEST_F(test_monitor, child_forgets_what_shows_its_parents_memory)
     }
     ASSERT_EQ(pid, waitpid(pid, &status, 0));
     EXPECT_EQ(0, status);
-    close();
 }

@@ -34,7 +34,6 @@ TEST_F(test_monitor, shared_and_file_memory_is_dropped_after_use)
         munmap(address, LENGTH);
     }
     ::close(fd);
-    close();
 }
 
 TEST_F(test_monitor, stack_of_a_thread_is_dropped_after_use)
@@ -44,7 +43,6 @@ TEST_F(test_monitor, stack_of_a_thread_is_dropped_after_use)
         char on_stack[LENGTH];
         expect_dropped(on_stack);
     }).join();
-    close();
 }
 
 /* One that the program brought along, in memory like any other */
@@ -70,7 +68,6 @@ TEST_F(test_monitor, stack_without_a_guard_is_dropped_after_use)
     pthread_join(id, nullptr);
     pthread_attr_destroy(&attr);
     munmap(stack, size);
-    close();
 }
 
 /* The lower domain of this test pins nothing, so what is not touched stays out
@@ -101,7 +98,6 @@ TEST_F(test_monitor, helper_brings_no_page_into_memory)
     }
     EXPECT_EQ(0u, hits);
     munmap(untouched, LENGTH);
-    close();
 }
 
 /* The page that wakes the reader does not lie where the kernel puts a page: in a
@@ -165,7 +161,6 @@ TEST_F(test_monitor, recycled_stack)
         EXPECT_EQ(0u, m_lower.live_count());
     }
     EXPECT_EQ(buffers[0], buffers[1]);
-    close();
 }
 
 /* userfaultfd does not see it, UCM's hook of shmat() does */
@@ -186,7 +181,6 @@ TEST_F(test_monitor, shmat_remap)
     shmdt(m_buffer);
     shmctl(id, IPC_RMID, nullptr);
     m_buffer = nullptr;
-    close();
 }
 
 /* Where something has just been mapped nothing of before can be registered */
@@ -204,5 +198,4 @@ TEST_F(test_monitor, a_fresh_mapping_strikes_with_ucm)
               mmap(m_buffer, LENGTH, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
     EXPECT_FALSE(is_hit(m_buffer));
-    close();
 }

@@ -50,10 +50,10 @@ protected:
 
     void TearDown() override
     {
+        test_monitor::TearDown(); /* closes the domain */
         if (m_area != nullptr) {
             syscall(SYS_munmap, m_area, RESERVED);
         }
-        test_monitor::TearDown();
     }
 
     /* One of the program's own */
@@ -76,11 +76,12 @@ protected:
         EXPECT_FALSE(is_hit(address));
     }
 
-    /* By the kernel's account, whatever it is called by */
+    /* By the kernel's account, whatever it is called by; and written to */
     static void commit(char *address, size_t length = LENGTH)
     {
         ASSERT_EQ(0, syscall(SYS_mprotect, address, length,
                              PROT_READ | PROT_WRITE));
+        memset(address, 1, length);
     }
 
     /* As the stub sees it */
@@ -125,15 +126,12 @@ protected:
 TEST_F(test_monitor_mappings, reserve_and_commit)
 {
     commit(m_area);
-    memset(m_area, 1, LENGTH);
     use(m_area);
     EXPECT_TRUE(is_hit(m_area));
     commit(m_area + LENGTH);
-    memset(m_area, 1, 2 * LENGTH);
     EXPECT_EQ(2, count());
     EXPECT_TRUE(is_hit(m_area)) << "nothing has gone";
     EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
-    close();
 }
 
 TEST_F(test_monitor_mappings, mapped_beside_what_is_watched)
@@ -146,7 +144,6 @@ TEST_F(test_monitor_mappings, mapped_beside_what_is_watched)
     EXPECT_EQ(2, count());
     EXPECT_TRUE(is_hit(m_area));
     EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
-    close();
 }
 
 /* The one that fills the gap is joined with what is below, whichever is
@@ -154,7 +151,6 @@ TEST_F(test_monitor_mappings, mapped_beside_what_is_watched)
 TEST_F(test_monitor_mappings, mapped_between)
 {
     if (!can_ask()) {
-        close();
         GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
     }
     for (char *used : {m_area, m_area + 2 * LENGTH}) {
@@ -168,7 +164,6 @@ TEST_F(test_monitor_mappings, mapped_between)
         EXPECT_EQ(2, count());
         EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
     }
-    close();
 }
 
 /* A kernel moves several mappings at once only if none of them is watched */
@@ -177,7 +172,6 @@ TEST_F(test_monitor_mappings, several_move_at_once)
     char *to = map(far_place(LENGTH));
 
     commit(m_area);
-    memset(m_area, 1, LENGTH);
     ASSERT_EQ(0, mprotect(m_area, LENGTH / 2, PROT_READ));
     if ((void*)syscall(SYS_mremap, m_area, LENGTH, LENGTH,
                        MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
@@ -192,21 +186,18 @@ TEST_F(test_monitor_mappings, several_move_at_once)
     uct_helper_calls.mapped(m_area, LENGTH);
     EXPECT_FALSE(is_hit(m_area)) << "it was elsewhere";
     EXPECT_TRUE(is_hit(m_area));
-    close();
 }
 
 /* What had left and was not moved is as it was */
 TEST_F(test_monitor_mappings, refused_move)
 {
     commit(m_area, 2 * LENGTH);
-    memset(m_area, 1, 2 * LENGTH);
     use(m_area);
     uct_helper_calls.leave(m_area + LENGTH, LENGTH);
     EXPECT_EQ(3, count()) << "a part was watched no more";
     uct_helper_calls.mapped(m_area + LENGTH, LENGTH);
     EXPECT_EQ(2, count());
     EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
-    close();
 }
 
 /* The stack heuristics leave out what lies just above a guard: to be kept, not
@@ -225,7 +216,6 @@ TEST_F(test_monitor_mappings, above_a_guard)
     EXPECT_TRUE(is_hit(address + length / 2));
     EXPECT_TRUE(is_one(address, length));
     munmap(guard, 4096);
-    close();
 }
 
 /* What touches a buffer and cannot be watched with it is not known with it */
@@ -235,7 +225,6 @@ TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
     int fd                       = open_userfaultfd();
 
     commit(m_area, 3 * LENGTH);
-    memset(m_area, 1, 3 * LENGTH);
     range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
     range.mode  = UFFDIO_REGISTER_MODE_MISSING;
     ASSERT_EQ(0, ioctl(fd, UFFDIO_REGISTER, &range));
@@ -245,7 +234,6 @@ TEST_F(test_monitor_mappings, beside_the_programs_own_userfaultfd)
     EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
     expect_not_kept(m_area + LENGTH);
     ::close(fd);
-    close();
 }
 
 /* The program's own userfaultfd comes first */
@@ -255,7 +243,6 @@ TEST_F(test_monitor_mappings, programs_own_userfaultfd)
     int fd                       = open_userfaultfd();
 
     commit(m_area, 3 * LENGTH);
-    memset(m_area, 1, 3 * LENGTH);
     use(m_area);
     use(m_area + LENGTH);
     range.range = {(uintptr_t)m_area + LENGTH, LENGTH};
@@ -271,7 +258,6 @@ TEST_F(test_monitor_mappings, programs_own_userfaultfd)
     use(m_area + 2 * LENGTH);
     EXPECT_TRUE(is_hit(m_area + 2 * LENGTH));
     ::close(fd);
-    close();
 }
 
 /* The reader finds the notes held by this thread when it reads that the area was
@@ -283,7 +269,6 @@ TEST_F(test_monitor_mappings, what_was_mapped_since_is_watched)
     uct_helper_range_t range;
 
     if (!can_ask()) {
-        close();
         GTEST_SKIP() << "this kernel has no PROCMAP_QUERY";
     }
     for (int i = 0; i < 8; ++i) {
@@ -306,14 +291,12 @@ TEST_F(test_monitor_mappings, what_was_mapped_since_is_watched)
         memset(lower, 1, LENGTH);
         EXPECT_TRUE(is_one(lower, 2 * LENGTH));
     }
-    close();
 }
 
 /* What touches a buffer is watched and known with it, each by itself */
 TEST_F(test_monitor_mappings, neighbour_is_struck)
 {
     commit(m_area, 2 * LENGTH);
-    memset(m_area, 1, 2 * LENGTH);
     ASSERT_EQ(0, mprotect(m_area + LENGTH, LENGTH, PROT_READ));
     use(m_area);
     use(m_area + LENGTH);
@@ -323,7 +306,6 @@ TEST_F(test_monitor_mappings, neighbour_is_struck)
     map(m_area + LENGTH, MAP_FIXED_NOREPLACE);
     EXPECT_TRUE(is_hit(m_area));
     EXPECT_FALSE(is_hit(m_area + LENGTH));
-    close();
 }
 
 /* As the stub tells of munmap(): nothing is registered nor watched any more, so
@@ -331,7 +313,6 @@ TEST_F(test_monitor_mappings, neighbour_is_struck)
 TEST_F(test_monitor_mappings, unmapped_as_the_stub_sees_it)
 {
     commit(m_area, 2 * LENGTH);
-    memset(m_area, 1, 2 * LENGTH);
     use(m_area);
     use(m_area + LENGTH);
     uct_helper_calls.unmap(m_area, LENGTH);
@@ -341,20 +322,17 @@ TEST_F(test_monitor_mappings, unmapped_as_the_stub_sees_it)
     EXPECT_TRUE(is_hit(m_area + LENGTH));
     map(m_area, MAP_FIXED_NOREPLACE);
     EXPECT_FALSE(is_hit(m_area));
-    close();
 }
 
 TEST_F(test_monitor_mappings, refused_unmapping)
 {
     commit(m_area, 2 * LENGTH);
-    memset(m_area, 1, 2 * LENGTH);
     use(m_area);
     uct_helper_calls.unmap(m_area, LENGTH);
     uct_helper_calls.mapped(m_area, LENGTH);
     EXPECT_TRUE(is_watched(m_area));
     EXPECT_EQ(2, count());
     EXPECT_TRUE(is_one(m_area, 2 * LENGTH));
-    close();
 }
 
 /* It would take longer than the reader does */
@@ -374,7 +352,6 @@ TEST_F(test_monitor_mappings, much_is_unmapped_while_it_is_watched)
     map(large, MAP_FIXED_NOREPLACE);
     EXPECT_FALSE(is_hit(large));
     unmap(large);
-    close();
 }
 
 /* What was mapped beside what is watched is known: nothing is asked, nor watched,
@@ -431,7 +408,6 @@ TEST_F(test_monitor_mappings, learned_before_an_event)
 
         attach();
         commit(m_area, 4 * LENGTH);
-        memset(m_area, 1, 4 * LENGTH);
         use(m_area + 3 * LENGTH);
         uint64_t number = uct_helper_events_number();
         uct_helper_calls.discard(m_area, 3 * LENGTH);
@@ -459,7 +435,6 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
     log_capture log;
 
     commit(m_area);
-    memset(m_area, 1, LENGTH);
     use(m_area);
     EXPECT_TRUE(is_hit(m_area));
     EXPECT_TRUE(is_watched(m_area));

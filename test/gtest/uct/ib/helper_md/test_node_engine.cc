@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include <ucs/regcache/regcache_world.h>
+#include <ucs/regcache/regcache_fixture.h>
 
 #include <vector>
 
@@ -9,11 +9,8 @@
  * The cache below a ceiling that it shares with others, under the virtual clock
  */
 
-class test_node_engine : public ::testing::Test {
+class test_node_engine : public test_regcache {
 protected:
-    static constexpr uint64_t MS = 1000000;
-    static constexpr size_t   MB = 1 << 20;
-
     /* @a others is what the rest of the node has */
     void start(ucs_regcache_policy_t policy, size_t budget)
     {
@@ -47,11 +44,6 @@ protected:
         EXPECT_EQ(0u, m_mine) << "claimed and not given back";
     }
 
-    static uintptr_t buffer(unsigned i)
-    {
-        return 0x10000000 + i * 16 * MB;
-    }
-
     /* Uses every 100 ms until the helper expects the buffer */
     void learn(unsigned i)
     {
@@ -69,7 +61,6 @@ protected:
     unsigned                      m_refused[2] = {0, 0};
     std::vector<int>              m_asked;
     std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> m_answer;
-    std::unique_ptr<regcache_world> w;
 };
 
 TEST_F(test_node_engine, bytes_are_claimed_before_and_given_back_after)
