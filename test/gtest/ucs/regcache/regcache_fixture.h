@@ -15,9 +15,10 @@ static constexpr size_t   MB = 1 << 20;
 /** A cache of any policy in a world that stands still unless it is advanced. */
 class test_regcache : public ::testing::Test {
 protected:
-    void start(ucs_regcache_policy_t policy)
+    void start(ucs_regcache_policy_t policy, size_t max_pinned = SIZE_MAX)
     {
-        w = std::make_unique<regcache_world>(policy);
+        w                    = std::make_unique<regcache_world>(policy);
+        w->params.max_pinned = max_pinned;
         w->open();
     }
 

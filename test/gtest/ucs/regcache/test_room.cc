@@ -41,9 +41,7 @@ TEST_F(test_regcache, ceiling_of_regions)
 
 TEST_F(test_regcache, use_passes_a_ceiling_that_is_too_small)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.max_pinned = 64 * 1024;
-    w->open();
+    start(UCS_REGCACHE_POLICY_PAPER, 64 * 1024);
     w->use(buffer(0), MB, MS);
     EXPECT_EQ(1u, w->stats().over_ceiling);
     EXPECT_EQ(1u, w->regs);
@@ -85,9 +83,7 @@ TEST_F(test_regcache, small_messages_stay_in_a_bounded_cache)
 
 TEST_F(test_regcache, use_waits_for_room_that_is_about_to_come)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.max_pinned = MB;
-    w->open();
+    start(UCS_REGCACHE_POLICY_PAPER, MB);
     w->touch(buffer(0), MB);
     use_while_deregistering([&] { w->step(); });
     EXPECT_EQ(0u, w->stats().over_ceiling);
@@ -96,9 +92,7 @@ TEST_F(test_regcache, use_waits_for_room_that_is_about_to_come)
 
 TEST_F(test_regcache, unmapped_regions_make_room)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_PAPER);
-    w->params.max_pinned = MB;
-    w->open();
+    start(UCS_REGCACHE_POLICY_PAPER, MB);
     w->touch(buffer(0), MB);
     ucs_regcache_unmapped(w->cache, buffer(0), MB);
     w->touch(buffer(1), MB);

@@ -164,9 +164,7 @@ TEST_F(test_use, hits_lose_nothing)
 
 TEST_F(test_use, evicting_for_itself_is_lost)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_LRU);
-    w->params.max_pinned = MB;
-    w->open();
+    start(UCS_REGCACHE_POLICY_LRU, MB);
     w->use(buffer(0), MB, MS);
     w->use(buffer(1), MB, MS);
     EXPECT_EQ(2 * REG + DEREG, w->stats().lost_ns);
@@ -175,9 +173,7 @@ TEST_F(test_use, evicting_for_itself_is_lost)
 /* Two uses at once pass the ceiling, and the first to end puts that right */
 TEST_F(test_use, trimming_at_the_end_is_lost)
 {
-    w = std::make_unique<regcache_world>(UCS_REGCACHE_POLICY_LRU);
-    w->params.max_pinned = MB;
-    w->open();
+    start(UCS_REGCACHE_POLICY_LRU, MB);
     ucs_regcache_memh_t first  = w->get(buffer(0), MB);
     ucs_regcache_memh_t second = w->get(buffer(1), MB);
     EXPECT_EQ(2 * REG, w->stats().lost_ns);
