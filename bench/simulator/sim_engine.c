@@ -171,7 +171,7 @@ static uint64_t sim_engine_signature(const sim_request_t *request)
 {
     uint64_t state = request->site;
 
-    return replay_random(&state);
+    return ucs_hash_random(&state);
 }
 
 static void sim_engine_tell(sim_world_t *world, const sim_request_t *request,
@@ -257,7 +257,7 @@ static uint32_t sim_engine_label(const sim_request_t *request,
     uint64_t size  = 63 - __builtin_clzll(request->bytes | 1);
     uint64_t state = request->site ^ ((uint64_t)kind << 32) ^ (size << 40);
 
-    return (uint32_t)replay_random(&state) | 1;
+    return (uint32_t)ucs_hash_random(&state) | 1;
 }
 
 static int sim_engine_hears(const sim_world_t *world, const sim_rank_t *rank)

@@ -178,7 +178,7 @@ static void sim_world_ranks(sim_world_t *world)
         world->ranks[i].due_ns  = SIM_NEVER;
         world->ranks[i].idle_ns = SIM_NEVER;
         world->ranks[i].random  = world->params->process.seed + i;
-        (void)replay_random(&world->ranks[i].random);
+        (void)ucs_hash_random(&world->ranks[i].random);
         world->ranks[i].random ^= world->params->process.seed << 32;
         sim_cursor_init(world->shape, &world->ranks[i].at);
         sim_rank_schedule(world, &world->ranks[i], 0);

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_HASH_H_
 #define UCX_HELPER_TOOL_HASH_H_
 
 #include "tool.h"
 
-/**
- * @file hash.h
- *
+/*
  * UCX's hash table, which is a header alone; the program ends when memory is
  * out, so that kh_put() does not fail. To be included instead of khash.h.
  */

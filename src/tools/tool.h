@@ -1,29 +1,19 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_H_
 #define UCX_HELPER_TOOL_H_
 
-#ifdef HAVE_CONFIG_H
-#  include <config.h>
-#endif
+#include <config.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/**
- * @file tool.h
- *
+/*
  * What all subcommands of `ucx-helper` share: exit statuses, messages,
  * allocation, files, units (units.c) and options (options.c). The program is single
  * threaded; nothing here is thread safe.
  */
 
 #define TOOL_NAME "ucx-helper"
-
-#ifndef PACKAGE_VERSION
-#  define PACKAGE_VERSION "unknown"
-#endif
 
 /** Exit statuses; 126, 127 and 128+signal follow the shell's convention. */
 enum {

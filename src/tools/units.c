@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tool.h"
 
 #include <uct/ib/helper_md/config/values.h>
@@ -96,8 +94,7 @@ const char *tool_units_print_bytes(double bytes, char *buf)
         ++i;
     }
 
-    snprintf(buf, TOOL_UNITS_MAX, "%.*f %s", (i == 0) ? 0 : 1, bytes,
-             names[i]);
+    snprintf(buf, TOOL_UNITS_MAX, "%.*f %s", (i == 0) ? 0 : 1, bytes, names[i]);
     return buf;
 }
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef MPI_PIPELINE_LAYER_H_
 #define MPI_PIPELINE_LAYER_H_
 
@@ -16,9 +14,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/**
- * @file layer.h
- *
+/*
  * The module: compiled once for each MPI. A long message is announced by a
  * short one, the *herald*, that the MPI itself carries and matches, so that
  * order, wildcards and probes are the MPI's own; its bytes go by the pipeline.
@@ -295,8 +291,7 @@ void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
 
 /** The herald of a receive has landed: ask for its message. Under the lock,
  *  POSTED. */
-void mpi_layer_op_receive(mpi_layer_op_t *op,
-                          const mpi_layer_herald_t *herald);
+void mpi_layer_op_receive(mpi_layer_op_t *op, const mpi_layer_herald_t *herald);
 
 /** Likewise, of one that is unwatched: ask for the oldest message with that
  *  sender, communicator and tag. Under match_lock; all that were matched

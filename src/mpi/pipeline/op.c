@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "layer.h"
 
 #include <stdio.h>
@@ -69,8 +67,7 @@ int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, MPI_Count count,
 
 static mpi_layer_op_t **mpi_layer_bucket(MPI_Request request)
 {
-    uint64_t hash = (uint64_t)(uintptr_t)request *
-                    UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = (uint64_t)(uintptr_t)request * UINT64_C(0x9e3779b97f4a7c15);
 
     return &mpi_layer.table[(hash >> 32) % MPI_LAYER_BUCKETS];
 }

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "entries.h"
 
 #include <dlfcn.h>
@@ -136,7 +134,7 @@ static void *mpi_pipeline_stub_find_mpi(void)
 static const char *mpi_pipeline_stub_module(void *mpi)
 {
     int (*get_version)(char *version, int *length) =
-            (int (*)(char*, int*))dlsym(mpi, "PMPI_Get_library_version");
+            dlsym(mpi, "PMPI_Get_library_version");
     char version[8192] = ""; /* above MPI_MAX_LIBRARY_VERSION_STRING of both */
     const mpi_pipeline_kind_t *kind;
     int length;
@@ -176,8 +174,7 @@ static int mpi_pipeline_stub_find_module(char *path, const char *file)
         ((slash = strrchr(info.dli_fname, '/')) == NULL)) {
         return 0;
     }
-    return mpi_pipeline_stub_join(path, info.dli_fname,
-                                  slash - info.dli_fname,
+    return mpi_pipeline_stub_join(path, info.dli_fname, slash - info.dli_fname,
                                   MPI_PIPELINE_SUBDIR, file) ||
            mpi_pipeline_stub_join(path, info.dli_fname,
                                   slash - info.dli_fname, "", file);
@@ -199,14 +196,12 @@ static void mpi_pipeline_stub_load(void *mpi)
         return;
     }
     if (!mpi_pipeline_stub_find_module(path, module)) {
-        mpi_pipeline_stub_say("all stays with the MPI, as there is no",
-                              module);
+        mpi_pipeline_stub_say("all stays with the MPI, as there is no", module);
         return;
     }
     /* NODELETE: UCM's hooks point into the module for ever */
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    open   = (handle == NULL) ? NULL :
-             (mpi_pipeline_open_func_t)dlsym(handle, MPI_PIPELINE_OPEN);
+    open   = (handle == NULL) ? NULL : dlsym(handle, MPI_PIPELINE_OPEN);
     if (open == NULL) {
         mpi_pipeline_stub_say("all stays with the MPI", dlerror());
         return;

@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef MPI_PIPELINE_TUNING_TABLE_H_
 #define MPI_PIPELINE_TUNING_TABLE_H_
 
-/**
- * @file tuning_table.h
- *
+/*
  * Constants that steer the layer, each with what half and double do.
  */
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "doctor.h"
 
 #include <tools/tool.h>
@@ -111,9 +109,7 @@ static void tool_doctor_print_json(const tool_doctor_t *doctor)
     json_decref(object);
 }
 
-/*
- * The file for an issue
- */
+/* --- The file for an issue ------------------------------------------------ */
 
 /* A path of the system's tells nothing of who uses it */
 static int tool_doctor_is_public(const char *path)
@@ -173,9 +169,7 @@ static int tool_doctor_write(const tool_doctor_t *doctor, const char *file)
     return ret;
 }
 
-/*
- * What needs no UCX: limits, kernel, devices, processors
- */
+/* --- What needs no UCX: limits, kernel, devices, processors --------------- */
 
 #define TOOL_DOCTOR_VERBS_SECONDS 5
 
@@ -313,9 +307,7 @@ static void tool_doctor_machine(tool_doctor_t *doctor)
     tool_doctor_cpus(doctor);
 }
 
-/*
- * The MPI, and variables of others
- */
+/* --- The MPI, and variables of others ------------------------------------- */
 
 #define TOOL_DOCTOR_MPI_SECONDS 10
 
@@ -370,8 +362,7 @@ static void tool_doctor_openmpi(tool_doctor_t *doctor)
                         "use an Open MPI that is built with UCX",
                         tool_strdup("this Open MPI is built without UCX"));
     } else if ((glob("/sys/class/infiniband/*", 0, NULL, &devices) != 0) &&
-               !doctor->run->software_nic &&
-               (getenv("OMPI_MCA_pml") == NULL)) {
+               !doctor->run->software_nic && (getenv("OMPI_MCA_pml") == NULL)) {
         tool_doctor_say(doctor, TOOL_DOCTOR_ATTENTION, "MPI",
                         "on one host run --software-nic; else set "
                         "OMPI_MCA_pml=ucx, OMPI_MCA_pml_ucx_tls=any, "
@@ -419,9 +410,7 @@ static void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
     tool_doctor_environment(doctor);
 }
 
-/*
- * The command
- */
+/* --- The command ---------------------------------------------------------- */
 
 static void tool_doctor_usage(FILE *stream)
 {

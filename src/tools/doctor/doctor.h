@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_DOCTOR_H_
 #define UCX_HELPER_TOOL_DOCTOR_H_
 
@@ -8,9 +6,7 @@
 
 #include <stddef.h>
 
-/**
- * @file doctor.h
- *
+/*
  * Looks at the machine. Whether the helper would work, the helper itself says:
  * a process that runs as a rank would opens UCX with it (probe.c), and what is
  * logged there is read here.

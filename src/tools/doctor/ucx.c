@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "doctor.h"
 
 #include <tools/tool.h>
@@ -161,8 +159,7 @@ static void tool_doctor_answer(tool_doctor_t *doctor, const char *line)
     const char *rest;
 
     if (tool_doctor_answers(line, "ucx ", &rest)) {
-        tool_doctor_say(doctor, TOOL_DOCTOR_OK, "UCX", NULL,
-                        tool_strdup(rest));
+        tool_doctor_say(doctor, TOOL_DOCTOR_OK, "UCX", NULL, tool_strdup(rest));
     } else if (tool_doctor_answers(line, "none ", &rest)) {
         tool_doctor_say(doctor, TOOL_DOCTOR_STOPS, "UCX",
                         "install UCX (Debian: libucx0), or name its folder in "

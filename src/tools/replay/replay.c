@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay.h"
 
 #include <stdlib.h>
@@ -166,8 +164,7 @@ static int replay_files(char *const *files, int count,
     int file;
 
     for (file = 0; file < count; ++file) {
-        if (replay_file(files[file], &command->options,
-                        &outcomes[done]) == 0) {
+        if (replay_file(files[file], &command->options, &outcomes[done]) == 0) {
             ++done;
         } else {
             status = TOOL_EXIT_FAILED;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPLAY_H_
 #define UCX_HELPER_TOOL_REPLAY_H_
 
@@ -10,9 +8,7 @@
 
 #include <jansson.h>
 
-/**
- * @file replay.h
- *
+/*
  * What `replay` and `plot` share: options, and the outcome of one policy on
  * one trace.
  */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPLAY_FIBER_H_
 #define UCX_HELPER_TOOL_REPLAY_FIBER_H_
 
@@ -18,9 +16,7 @@
 #  include <sanitizer/tsan_interface.h>
 #endif
 
-/**
- * @file replay_fiber.h
- *
+/*
  * A second stack in the same thread, between which and the first one control
  * goes back and forth. The sanitizers are told of each switch.
  */

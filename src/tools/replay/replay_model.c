@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_world.h"
 
 #include <tools/tool.h>
@@ -10,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * What is registered, and what that comes to
- */
+/* --- What is registered, and what that comes to --------------------------- */
 
 typedef struct replay_integral {
     const replay_trace_t *trace;
@@ -83,9 +79,7 @@ static void replay_integral_first(replay_integral_t *integral, uint64_t bytes)
     integral->figures->first_ns += cost;
 }
 
-/*
- * Limit and leave pinned, by segments
- */
+/* --- Limit and leave pinned, by segments ---------------------------------- */
 
 typedef struct replay_segments {
     replay_integral_t integral;
@@ -233,9 +227,7 @@ void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
     replay_model_segments(trace, 1, cost, figures, curve);
 }
 
-/*
- * Keep or drop
- */
+/* --- Keep or drop --------------------------------------------------------- */
 
 /* A range of pages, while it is not known yet what follows */
 typedef struct replay_range {

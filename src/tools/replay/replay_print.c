@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay.h"
 
 #include <ucs/sys/math.h>
@@ -138,9 +136,7 @@ static int replay_is_repeated(const replay_options_t *options)
     return (options->repeat.times > 0) || (options->repeat.ns > 0);
 }
 
-/*
- * Table
- */
+/* --- Table ---------------------------------------------------------------- */
 
 static void replay_print_notes(const replay_outcome_t *outcome, FILE *stream)
 {
@@ -317,9 +313,7 @@ void replay_print_tables(const replay_outcome_t *outcomes, size_t count,
     }
 }
 
-/*
- * JSON
- */
+/* --- JSON ----------------------------------------------------------------- */
 
 static json_t *replay_json_cost(const replay_cost_t *cost)
 {

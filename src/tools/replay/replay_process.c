@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_process.h"
 
 #include <tools/tool.h>
@@ -25,9 +23,7 @@ typedef struct replay_memh {
     struct replay_memh *next; /* free ones */
 } replay_memh_t;
 
-/*
- * Time
- */
+/* --- Time ----------------------------------------------------------------- */
 
 static uint64_t replay_add_time(uint64_t time_ns, uint64_t ns)
 {
@@ -37,7 +33,7 @@ static uint64_t replay_add_time(uint64_t time_ns, uint64_t ns)
 static uint64_t replay_process_lateness(replay_process_t *process)
 {
     if (process->params->late_ns != NULL) {
-        return process->params->late_ns[replay_random(&process->random) %
+        return process->params->late_ns[ucs_hash_random(&process->random) %
                                         process->params->late_count];
     }
     if (process->params->lateness_ns == 0) {
@@ -70,9 +66,7 @@ static void replay_process_spend(replay_process_t *process,
     *replay_process_clock(process) = end;
 }
 
-/*
- * The lower domain
- */
+/* --- The lower domain ----------------------------------------------------- */
 
 static void replay_process_pin(replay_process_t *process, uint64_t bytes)
 {
@@ -124,9 +118,7 @@ static ucs_status_t replay_process_dereg(void *arg, ucs_regcache_memh_t handle,
     return UCS_OK;
 }
 
-/*
- * Clock, wake and wait
- */
+/* --- Clock, wake and wait ------------------------------------------------- */
 
 static uint64_t replay_process_now(void *arg)
 {
@@ -182,9 +174,7 @@ static void replay_process_wake_waiters(void *arg, uint32_t *word)
 {
 }
 
-/*
- * The helper
- */
+/* --- The helper ----------------------------------------------------------- */
 
 static void replay_process_hear(replay_process_t *process)
 {
@@ -264,9 +254,7 @@ void replay_process_settle(replay_process_t *process)
     }
 }
 
-/*
- * The main thread
- */
+/* --- The main thread ------------------------------------------------------ */
 
 ucs_regcache_memh_t replay_process_get(replay_process_t *process,
                                        uint64_t address, uint64_t length,
@@ -362,9 +350,7 @@ void replay_process_wait_until(replay_process_t *process, uint64_t until_ns)
     }
 }
 
-/*
- * Life
- */
+/* --- Life ----------------------------------------------------------------- */
 
 ucs_status_t replay_process_open(replay_process_t *process)
 {

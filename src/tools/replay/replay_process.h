@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 #define UCX_HELPER_TOOL_REPLAY_PROCESS_H_
 
@@ -11,9 +9,7 @@
 
 #include <math.h>
 
-/**
- * @file replay_process.h
- *
+/*
  * The production engine in a process under virtual time. Two threads are
  * simulated, each with a time of its own: the main thread, which is the
  * caller's to drive, and the helper, which steps the engine when it asked to or
@@ -65,16 +61,10 @@ ucs_status_t replay_tuning_set(ucs_regcache_tuning_t *tuning, const char *name,
 
 #define REPLAY_2_PI 6.283185307179586
 
-/** splitmix64 */
-static inline uint64_t replay_random(uint64_t *state)
-{
-    return ucs_hash_random(state);
-}
-
 /** @return A number in (0, 1]. */
 static inline double replay_random_uniform(uint64_t *state)
 {
-    return ((replay_random(state) >> 11) + 1) * 0x1p-53;
+    return ((ucs_hash_random(state) >> 11) + 1) * 0x1p-53;
 }
 
 /** @return A number of the normal distribution, mean 0, deviation 1. */

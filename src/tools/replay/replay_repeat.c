@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_trace.h"
 
 #include <tools/hash.h>
@@ -41,9 +39,7 @@ typedef struct replay_repeating {
     khash_t(replay_posts) posts;
 } replay_repeating_t;
 
-/*
- * The steady part
- */
+/* --- The steady part ------------------------------------------------------ */
 
 static int replay_repeat_is_same(const replay_use_t *a, const replay_use_t *b)
 {
@@ -118,9 +114,7 @@ static void replay_repeat_find(const replay_trace_t *trace,
     }
 }
 
-/*
- * Playing it on
- */
+/* --- Playing it on -------------------------------------------------------- */
 
 /* Of an index or a time */
 static replay_zone_t replay_repeat_zone(uint64_t at, uint64_t from,

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_trace.h"
 
 #include <tools/hash.h>
@@ -43,9 +41,7 @@ static inline int replay_event_is_same(const ucs_trace_event_t *a,
 KHASH_INIT(replay_open, const ucs_trace_event_t*, replay_queue_t, 1,
            replay_event_hash, replay_event_is_same)
 
-/*
- * Order
- */
+/* --- Order ---------------------------------------------------------------- */
 
 typedef struct replay_order {
     uint64_t time_ns;
@@ -104,9 +100,7 @@ void replay_trace_sort(ucs_trace_t *raw)
                 offsetof(ucs_trace_event_t, time_ns));
 }
 
-/*
- * Files
- */
+/* --- Files ---------------------------------------------------------------- */
 
 int replay_trace_read(const char *file, ucs_trace_t *raw)
 {
@@ -135,9 +129,7 @@ int replay_trace_read(const char *file, ucs_trace_t *raw)
     return 0;
 }
 
-/*
- * Pairs
- */
+/* --- Pairs ---------------------------------------------------------------- */
 
 static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
                                    replay_kind_t kind, size_t index)
@@ -196,9 +188,7 @@ static void replay_trace_add_release(replay_trace_t *trace,
     replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE, index);
 }
 
-/*
- * Trace
- */
+/* --- Trace ---------------------------------------------------------------- */
 
 /* A kind that a later version knows says nothing here */
 static void replay_trace_add_operation(replay_trace_t *trace,
@@ -299,9 +289,7 @@ static void replay_trace_close(replay_trace_t *trace)
     }
 }
 
-/*
- * Pages
- */
+/* --- Pages ---------------------------------------------------------------- */
 
 static int replay_number_compare(const void *a, const void *b)
 {
@@ -390,8 +378,7 @@ static void replay_items_segments(replay_trace_t *trace)
     }
     /* n bounds make n - 1 segments, holes between items among them */
     trace->segment_count = trace->bound_count - (trace->bound_count > 0);
-    for (item = trace->items; item < trace->items + trace->item_count;
-         ++item) {
+    for (item = trace->items; item < trace->items + trace->item_count; ++item) {
         item->first = replay_bound_find(trace, item->start);
         item->last  = replay_bound_find(trace, item->end);
     }

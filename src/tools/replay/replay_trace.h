@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
 #define UCX_HELPER_TOOL_REPLAY_TRACE_H_
 
@@ -10,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file replay_trace.h
- *
+/*
  * A trace made ready for a replay: events in order of time, each release
  * paired with its use, pages numbered. Single threaded; memory that runs out
  * ends the program (see tool.h).
@@ -156,8 +152,7 @@ int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
  * @return 0, or -1 after a message: there is no such part, or there would be more
  *         uses than can be counted.
  */
-int replay_repeat_apply(const replay_repeat_t *repeat,
-                        replay_trace_t *trace);
+int replay_repeat_apply(const replay_repeat_t *repeat, replay_trace_t *trace);
 
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_world.h"
 
 #include <tools/tool.h>
@@ -116,8 +114,7 @@ static int replay_world_is_saying(const replay_world_t *world)
 
 static void replay_world_say(replay_world_t *world)
 {
-    const ucs_operation_t *operation =
-            &world->trace->operations[world->said++];
+    const ucs_operation_t *operation = &world->trace->operations[world->said++];
 
     if (world->process.main_ns < operation->time) {
         world->process.main_ns = operation->time;
@@ -170,8 +167,7 @@ static void replay_world_go(replay_world_t *world)
 
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              replay_curve_t *curve,
-                              replay_figures_t *figures)
+                              replay_curve_t *curve, replay_figures_t *figures)
 {
     replay_world_t world = {
         .trace   = trace,

@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPLAY_WORLD_H_
 #define UCX_HELPER_TOOL_REPLAY_WORLD_H_
 
 #include "replay_process.h"
 #include "replay_trace.h"
 
-/**
- * @file replay_world.h
- *
+/*
  * A trace drives one process under virtual time: the main thread makes the
  * recorded uses at their recorded times (an event waits only while the one
  * before it is not over).
@@ -65,12 +61,10 @@ typedef struct replay_figures {
  */
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              replay_curve_t *curve,
-                              replay_figures_t *figures);
+                              replay_curve_t *curve, replay_figures_t *figures);
 
 /** Note a value of the curve. */
-void replay_curve_add(replay_curve_t *curve, uint64_t time_ns,
-                      uint64_t bytes);
+void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes);
 
 /**
  * The limit: pages are registered only while they are in use; all warm uses are

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_REPORT_H_
 #define UCX_HELPER_TOOL_REPORT_H_
 
@@ -8,9 +6,7 @@
 
 #include <jansson.h>
 
-/**
- * @file report.h
- *
+/*
  * A rank's report (docs/report.md is its specification): reading it, merging
  * those of a job, and printing the outcome. Reports stay the JSON objects that
  * they are.

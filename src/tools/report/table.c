@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "report.h"
 
 #include <ucs/predict/saturate.h>
@@ -37,9 +35,7 @@ static double tool_table_warm(const json_t *report)
            tool_report_number(report, "cold");
 }
 
-/*
- * Tables of ranks
- */
+/* --- Tables of ranks ------------------------------------------------------ */
 
 typedef enum tool_column_kind {
     TOOL_COLUMN_WHERE,    /* host and process */
@@ -202,9 +198,7 @@ static void tool_table_print_ranks(const tool_merge_t *merge,
     tool_list_cleanup(&cells);
 }
 
-/*
- * Words
- */
+/* --- Words ---------------------------------------------------------------- */
 
 static void tool_table_print_head(const tool_merge_t *merge, FILE *stream)
 {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "run.h"
 
 #include <errno.h>
@@ -84,12 +82,6 @@ static pid_t tool_job_start(const tool_job_t *job, char *const *argv,
     _exit(TOOL_EXIT_CANNOT_EXEC);
 }
 
-static int tool_job_status(int status)
-{
-    return WIFSIGNALED(status) ? (128 + WTERMSIG(status)) :
-                                 WEXITSTATUS(status);
-}
-
 static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
 {
     siginfo_t info;
@@ -99,7 +91,8 @@ static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
     for (;;) {
         ret = waitpid(pid, &status, WNOHANG);
         if (ret == pid) {
-            return tool_job_status(status);
+            return WIFSIGNALED(status) ? 128 + WTERMSIG(status) :
+                                         WEXITSTATUS(status);
         } else if ((ret < 0) && (errno != EINTR)) {
             tool_message("lost the command: %s", strerror(errno));
             return TOOL_EXIT_FAILED;

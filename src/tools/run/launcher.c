@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "run.h"
 
 #include <stdlib.h>
@@ -170,9 +168,7 @@ static int tool_args_find(tool_args_t *args, const char *const *names)
     return 0;
 }
 
-/*
- * Launchers
- */
+/* --- Launchers ------------------------------------------------------------ */
 
 /* Copy one option; a LD_PRELOAD that it sets gets the library in front */
 static void tool_launcher_copy_option(const tool_args_t *args,
@@ -198,10 +194,9 @@ static void tool_launcher_copy_option(const tool_args_t *args,
 
 /* Copy the command; insert extra after its name, and where each further part
  * begins when in_all_parts */
-static void
-tool_launcher_copy(tool_launcher_t launcher, char *const *argv,
-                   const tool_list_t *extra, int in_all_parts,
-                   const char *library, tool_list_t *out)
+static void tool_launcher_copy(tool_launcher_t launcher, char *const *argv,
+                               const tool_list_t *extra, int in_all_parts,
+                               const char *library, tool_list_t *out)
 {
     tool_args_t args;
     size_t i;
@@ -214,8 +209,7 @@ tool_launcher_copy(tool_launcher_t launcher, char *const *argv,
         }
 
         tool_list_add(out, argv[args.at]);
-        if ((args.at == 0) ||
-            (in_all_parts && (args.kind == TOOL_ARGS_PART))) {
+        if ((args.at == 0) || (in_all_parts && (args.kind == TOOL_ARGS_PART))) {
             for (i = 0; i < extra->count; ++i) {
                 tool_list_add(out, extra->items[i]);
             }

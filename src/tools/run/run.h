@@ -1,16 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_RUN_H_
 #define UCX_HELPER_TOOL_RUN_H_
 
 #include <tools/tool.h>
 
-/**
- * @file run.h
- *
- * What the files of `run` share.
- */
+/* What the files of `run` share. */
 
 /*
  * settings.c: the options that mirror one of the environment. One table holds
@@ -166,9 +160,7 @@ void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
 /** @return Nonzero when the command line or Slurm names hosts. */
 int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv);
 
-/*
- * library.c: where the libraries that are to be preloaded lie
- */
+/* --- library.c: where the libraries that are to be preloaded lie ---------- */
 
 /**
  * Find libucx_helper.so: in $HELPER_MD_LIBDIR when that is set; in the build

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "try.h"
 
 #include <tools/tool.h>
@@ -34,9 +32,7 @@
     tool_message("[%4.0f s] " _fmt, \
                  (ucs_clock_now() - (_try)->start_ns) * 1e-9, ##__VA_ARGS__)
 
-/*
- * Beside the first run
- */
+/* --- Beside the first run ------------------------------------------------- */
 
 /* The latest so many sleeps count. Halved: less exact; doubled: a job that changes is
  * seen less well. */
@@ -163,9 +159,7 @@ static void tool_try_tee_end(pid_t pid, const char *file)
     }
 }
 
-/*
- * Runs
- */
+/* --- Runs ----------------------------------------------------------------- */
 
 /* In a process of its own. The job's output goes to stderr: the table is alone on
  * stdout. */
@@ -260,9 +254,7 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
     return 0;
 }
 
-/*
- * Forecast
- */
+/* --- Forecast ------------------------------------------------------------- */
 
 /* @return A setting as the ranks had it, NULL: the default */
 static const char *tool_try_setting(const tool_try_t *try, int setting)
@@ -426,9 +418,7 @@ static int tool_try_foretell(tool_try_t *try)
     return ret;
 }
 
-/*
- * The command
- */
+/* --- The command ---------------------------------------------------------- */
 
 /* In a process of its own, so that whatever ends it leaves nothing behind */
 static int tool_try_go(void *arg)

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCX_HELPER_TOOL_TRY_H_
 #define UCX_HELPER_TOOL_TRY_H_
 
@@ -11,9 +9,7 @@
 
 #include <sys/types.h>
 
-/**
- * @file try.h
- *
+/*
  * What a job would gain: a run with everything left pinned, which is recorded;
  * each policy's forecast from the recording; and runs that show it.
  */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "try.h"
 
 #include <tools/tool.h>
@@ -104,9 +102,7 @@ static void tool_try_foretold(const tool_try_t *try,
     row->price         = tool_try_price(try, policy);
 }
 
-/*
- * Table
- */
+/* --- Table ---------------------------------------------------------------- */
 
 static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
 {
@@ -170,9 +166,7 @@ static void tool_try_print_table(const tool_try_t *try)
            try->is_measured ? "as measured here" : "that were not measured");
 }
 
-/*
- * Advice
- */
+/* --- Advice --------------------------------------------------------------- */
 
 /* How long a buffer rests between two uses */
 static double tool_try_interval(const tool_try_t *try)
@@ -274,9 +268,7 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
             (row->ratio > 1 + noise) ? ", where memory is short" : "");
 }
 
-/*
- * JSON
- */
+/* --- JSON ----------------------------------------------------------------- */
 
 static json_t *tool_try_json_runs(const tool_try_t *try)
 {

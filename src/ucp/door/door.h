@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_H_
 #define UCP_DOOR_H_
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file door.h
- *
+/*
  * Stands before UCP's public entry points: notes each operation of the program
  * and passes it on to UCP. Part of the preloaded stub; needs libc alone. The
  * helper, once it is loaded, opens the door and receives the operations.

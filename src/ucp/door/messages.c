@@ -1,13 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tell.h"
 
 #include <ucp/api/ucp_compat.h>
 
-/*
- * Tagged messages
- */
+/* --- Tagged messages ------------------------------------------------------ */
 
 UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_nb, UCP_DOOR_NO_FUNCTION,
                  UCS_OPERATION_SEND, ucp_door_most(count, datatype),
@@ -24,12 +20,10 @@ UCP_DOOR_PASSING(ucs_status_t, ucp_tag_send_nbr, UCS_ERR_UNSUPPORTED,
                   ucp_datatype_t datatype, ucp_tag_t tag, void *req),
                  (ep, buffer, count, datatype, tag, req))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_tag_t tag, const ucp_request_param_t *param),
-                 (ep, buffer, count, tag, param))
+UCP_DOOR_WITH_PARAM(ucp_tag_send_nbx, UCS_OPERATION_SEND,
+                    (ucp_ep_h ep, const void *buffer, size_t count,
+                     ucp_tag_t tag, const ucp_request_param_t *param),
+                    (ep, buffer, count, tag, param))
 
 UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nb,
                  UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
@@ -40,13 +34,10 @@ UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nb,
                   ucp_send_callback_t cb),
                  (ep, buffer, count, datatype, tag, cb))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nbx,
-                 UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
-                 ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_tag_t tag, const ucp_request_param_t *param),
-                 (ep, buffer, count, tag, param))
+UCP_DOOR_WITH_PARAM(ucp_tag_send_sync_nbx, UCS_OPERATION_SEND,
+                    (ucp_ep_h ep, const void *buffer, size_t count,
+                     ucp_tag_t tag, const ucp_request_param_t *param),
+                    (ep, buffer, count, tag, param))
 
 UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
                (ucp_worker_h worker, void *buffer, size_t count,
@@ -93,8 +84,7 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
                 ucp_tag_recv_callback_t cb),
                (worker, buffer, count, datatype, message, cb))
 UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nb, ucp_door_data(buffer, count, datatype),
-                  NULL, 0,
-                  (worker, buffer, count, datatype, message, cb))
+                  NULL, 0, (worker, buffer, count, datatype, message, cb))
 
 UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
                        UCP_DOOR_NO_FUNCTION,
@@ -104,8 +94,7 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
                         const ucp_request_param_t *param),
                        (worker, buffer, count, message, param))
 UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nbx,
-                  ucp_door_param_data(buffer, count, param),
-                  param, 0,
+                  ucp_door_param_data(buffer, count, param), param, 0,
                   (worker, buffer, count, message, receive.param))
 
 /*
@@ -123,12 +112,10 @@ UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_stream_send_nb, UCP_DOOR_NO_FUNCTION,
                   unsigned flags),
                  (ep, buffer, count, datatype, cb, flags))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_stream_send_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  const ucp_request_param_t *param),
-                 (ep, buffer, count, param))
+UCP_DOOR_WITH_PARAM(ucp_stream_send_nbx, UCS_OPERATION_SEND,
+                    (ucp_ep_h ep, const void *buffer, size_t count,
+                     const ucp_request_param_t *param),
+                    (ep, buffer, count, param))
 
 UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nb, UCP_DOOR_NO_FUNCTION,
                    UCS_OPERATION_RECEIVE, UCP_DOOR_COPIED,
@@ -155,13 +142,11 @@ UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_am_send_nb, UCP_DOOR_NO_FUNCTION,
                   unsigned flags),
                  (ep, id, buffer, count, datatype, cb, flags))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_am_send_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, unsigned id, const void *header,
-                  size_t header_length, const void *buffer, size_t count,
-                  const ucp_request_param_t *param),
-                 (ep, id, header, header_length, buffer, count, param))
+UCP_DOOR_WITH_PARAM(ucp_am_send_nbx, UCS_OPERATION_SEND,
+                    (ucp_ep_h ep, unsigned id, const void *header,
+                     size_t header_length, const void *buffer, size_t count,
+                     const ucp_request_param_t *param),
+                    (ep, id, header, header_length, buffer, count, param))
 
 UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_am_recv_data_nbx,
                        UCP_DOOR_NO_FUNCTION,

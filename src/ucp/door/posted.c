@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "posted.h"
 
 #include <ucs/sys/hash.h>
@@ -96,8 +94,7 @@ ucp_door_ticket_t ucp_door_request_follow(ucp_door_posted_t *posted,
         free  = 0;
         /* [O-REQUEST] The acquire pairs with the release of the place's last
          * end, whose ticket has been read. */
-        if (ucs_cas_acq_rel(&place->request, &free,
-                            UCP_DOOR_REQUEST_WRITING)) {
+        if (ucs_cas_acq_rel(&place->request, &free, UCP_DOOR_REQUEST_WRITING)) {
             ucs_add_relaxed(&posted->num_requests, 1);
             ucs_store_relaxed(&place->ticket, ticket);
             /* [O-REQUEST] A thread that finds the request finds its ticket. */

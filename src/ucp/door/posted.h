@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_POSTED_H_
 #define UCP_DOOR_POSTED_H_
 
@@ -12,9 +10,7 @@
 
 #include <stdint.h>
 
-/**
- * @file posted.h
- *
+/*
  * Follows receives until their end. A wrap keeps a receive's completion
  * function and argument, and the door's own function takes their place. Without
  * them a receive is found by its request, when the program tests or frees that.

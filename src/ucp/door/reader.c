@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "door.h"
 
 #include <uct/ib/helper_md/hear.h>
@@ -25,7 +23,7 @@ static void ucp_door_reader_find(void)
 
     listener.wants = uct_helper_hear_wants();
 
-    open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
+    open = dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
     if (open == NULL) {
         return;
     }

@@ -1,13 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tell.h"
 
 #include <ucp/api/ucp_compat.h>
 
-/*
- * Requests, whose end may be a receive's, and progress
- */
+/* --- Requests, whose end may be a receive's, and progress ----------------- */
 
 /* The request ends with the call. Told before it, after which the request may be
  * another operation's. */

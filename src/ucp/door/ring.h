@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_RING_H_
 #define UCP_DOOR_RING_H_
 
@@ -14,9 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file ring.h
- *
+/*
  * Rings of operations on their way to the helper, one for each thread. Only the
  * thread fills its ring, and one reader at a time empties it, without a lock. A
  * full ring counts lost operations. Nothing waits or allocates.

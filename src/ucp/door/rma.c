@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tell.h"
 
 #include <ucp/api/ucp_compat.h>
@@ -57,13 +55,11 @@ UCP_DOOR_PASSING(ucs_status_t, ucp_put_nbi, UCS_ERR_UNSUPPORTED,
                   uint64_t remote_addr, ucp_rkey_h rkey),
                  (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_put_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_PUT, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  uint64_t remote_addr, ucp_rkey_h rkey,
-                  const ucp_request_param_t *param),
-                 (ep, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_WITH_PARAM(ucp_put_nbx, UCS_OPERATION_PUT,
+                    (ucp_ep_h ep, const void *buffer, size_t count,
+                     uint64_t remote_addr, ucp_rkey_h rkey,
+                     const ucp_request_param_t *param),
+                    (ep, buffer, count, remote_addr, rkey, param))
 
 UCP_DOOR_OPERATION(ucs_status_t, ucp_put, UCS_ERR_UNSUPPORTED,
                    UCS_OPERATION_PUT,
@@ -87,13 +83,11 @@ UCP_DOOR_PASSING(ucs_status_t, ucp_get_nbi, UCS_ERR_UNSUPPORTED,
                   uint64_t remote_addr, ucp_rkey_h rkey),
                  (ep, buffer, length, remote_addr, rkey))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_get_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_GET, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, void *buffer, size_t count,
-                  uint64_t remote_addr, ucp_rkey_h rkey,
-                  const ucp_request_param_t *param),
-                 (ep, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_WITH_PARAM(ucp_get_nbx, UCS_OPERATION_GET,
+                    (ucp_ep_h ep, void *buffer, size_t count,
+                     uint64_t remote_addr, ucp_rkey_h rkey,
+                     const ucp_request_param_t *param),
+                    (ep, buffer, count, remote_addr, rkey, param))
 
 UCP_DOOR_OPERATION(ucs_status_t, ucp_get, UCS_ERR_UNSUPPORTED,
                    UCS_OPERATION_GET,
@@ -117,10 +111,8 @@ UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_atomic_fetch_nb, UCP_DOOR_NO_FUNCTION,
                   ucp_rkey_h rkey, ucp_send_callback_t cb),
                  (ep, opcode, value, result, op_size, remote_addr, rkey, cb))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_atomic_op_nbx, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_ATOMIC, ucp_door_param_most(count, param),
-                 ucp_door_param_data(buffer, count, param),
-                 (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
-                  size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
-                  const ucp_request_param_t *param),
-                 (ep, opcode, buffer, count, remote_addr, rkey, param))
+UCP_DOOR_WITH_PARAM(ucp_atomic_op_nbx, UCS_OPERATION_ATOMIC,
+                    (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer,
+                     size_t count, uint64_t remote_addr, ucp_rkey_h rkey,
+                     const ucp_request_param_t *param),
+                    (ep, opcode, buffer, count, remote_addr, rkey, param))

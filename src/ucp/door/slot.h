@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_SLOT_H_
 #define UCP_DOOR_SLOT_H_
 
@@ -8,9 +6,7 @@
 
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file slot.h
- *
+/*
  * The way from an entry point to UCP. Each has a slot whose first word is the
  * next function of a call: at first one that looks UCP's function up, then that
  * function while the door is shut, and the door's once it is open. So a call

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tell.h"
 
 #include <ucs/sys/math.h>
@@ -22,9 +20,7 @@ _Atomic(ucs_operation_wants_t*) ucp_door_wants = &ucp_door_wants_all;
 __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/*
- * Opening
- */
+/* --- Opening -------------------------------------------------------------- */
 
 ucp_door_state_t *ucp_door_get(void)
 {
@@ -108,9 +104,7 @@ static const ucp_door_listener_t *ucp_door_listens(ucp_door_state_t *state)
     return ucs_load_acquire(&state->listener); /* [O-LISTEN] */
 }
 
-/*
- * Telling
- */
+/* --- Telling -------------------------------------------------------------- */
 
 static uint64_t ucp_door_now(ucp_door_state_t *state)
 {
@@ -262,9 +256,7 @@ unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
     return place;
 }
 
-/*
- * Idle steps
- */
+/* --- Idle steps ----------------------------------------------------------- */
 
 /* A wait's first step takes longer than an empty one: it hears what the program
  * did since the last step. If the latest such step found nothing to do, the

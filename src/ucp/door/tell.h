@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_TELL_H_
 #define UCP_DOOR_TELL_H_
 
@@ -15,15 +13,11 @@
 
 #include <pthread.h>
 
-/**
- * @file tell.h
- *
+/*
  * What the entry points do when the door is open: tell operations, follow
  * receives, take idle steps. Only the program's own calls are told, not UCP's
  * calls of its own entry points.
  */
-
-BEGIN_C_DECLS
 
 /** Call site of an operation. */
 typedef struct ucp_door_site {
@@ -239,8 +233,6 @@ void ucp_door_posted(ucp_door_data_t data);
 /** Tell the end of a receive, for the thread that posted it. Any thread. */
 void ucp_door_tell_end(ucp_door_ticket_t ticket);
 
-END_C_DECLS
-
 /** Result of an entry point if UCP lacks the function. */
 #define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
 
@@ -282,5 +274,11 @@ END_C_DECLS
     UCP_DOOR_PASSING_ENTRY(_ret, _name, _refusal, ucp_door_passes(_most), \
                            _params, _args) \
     UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args)
+
+/** The same of one with parameters: its arguments are named buffer, count, param. */
+#define UCP_DOOR_WITH_PARAM(_name, _kind, _params, _args) \
+    UCP_DOOR_PASSING(ucs_status_ptr_t, _name, UCP_DOOR_NO_FUNCTION, _kind, \
+                     ucp_door_param_most(count, param), \
+                     ucp_door_param_data(buffer, count, param), _params, _args)
 
 #endif

@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_DOOR_TUNING_H_
 #define UCP_DOOR_TUNING_H_
 
-/**
- * @file tuning.h
- *
+/*
  * The constants of the door, each with its unit, the reason, and what half and
  * double of it do. All sizes of tables are powers of two.
  */

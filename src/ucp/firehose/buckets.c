@@ -1,11 +1,7 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "buckets.h"
 
 #include "firehose_tuning.h"
-
-#include <ucs/sys/compiler_def.h>
 
 #include <string.h>
 
@@ -122,8 +118,7 @@ static void ucp_firehose_buckets_unlock(table_t *table)
              ucs_lock_try(&table->lock));
 }
 
-uint64_t
-ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
+uint64_t ucp_firehose_buckets_doom(table_t *table, uint64_t start, uint64_t end)
 {
     uint64_t doom = 0;
 
@@ -365,8 +360,7 @@ bucket_t *ucp_firehose_buckets_next_struck(table_t *table)
     return bucket;
 }
 
-static int
-ucp_firehose_buckets_has_doom(ucs_list_link_t *list, uint64_t doom)
+static int ucp_firehose_buckets_has_doom(ucs_list_link_t *list, uint64_t doom)
 {
     return !ucs_list_is_empty(list) &&
            (ucs_list_head(list, bucket_t, link)->doom <= doom);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_FIREHOSE_BUCKETS_H_
 #define UCP_FIREHOSE_BUCKETS_H_
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file buckets.h
- *
+/*
  * What of this process's memory is pinned, in buckets: aligned pieces of one
  * size. A bucket is used by firehoses of peers (`remote`) and by transfers of
  * this process (`local`); one that nobody uses stays pinned as a *victim* until

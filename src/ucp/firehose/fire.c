@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <stdlib.h>
@@ -72,8 +70,7 @@ static fire_t *ucp_firehose_fire_take(peer_t *peer)
     return NULL;
 }
 
-static void
-ucp_firehose_fire_want(peer_t *peer, fire_t *fire, uint64_t bucket)
+static void ucp_firehose_fire_want(peer_t *peer, fire_t *fire, uint64_t bucket)
 {
     ++fire->epoch;
     fire->state     = UCP_FIREHOSE_WANTED;

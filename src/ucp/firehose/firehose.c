@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-/*
- * The engine's life and its turns.
- */
+/* The engine's life and its turns. */
 
 typedef ucp_firehose_peer_t peer_t;
 
@@ -166,9 +162,7 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
     }
     status = ucp_firehose_size_up(firehose, params);
     if (status != UCS_OK) {
-        pthread_mutex_destroy(&firehose->lock);
-        free(firehose);
-        return status;
+        goto err_free;
     }
     firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
     if (firehose->peers == NULL) {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_FIREHOSE_CORE_H_
 #define UCP_FIREHOSE_CORE_H_
 
@@ -9,9 +7,7 @@
 #include <ucp/wire/wire.h>
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file firehose_core.h
- *
+/*
  * The engine over any wire: what ucx_firehose_open() and ucx_firehose_close()
  * are made of, for tests and models over a virtual network, which cannot wait
  * inside a function.

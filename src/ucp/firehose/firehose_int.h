@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_FIREHOSE_INT_H_
 #define UCP_FIREHOSE_INT_H_
 
@@ -11,9 +9,7 @@
 
 #include <pthread.h>
 
-/**
- * @file firehose_int.h
- *
+/*
  * The engine. Files call down this list:
  *   open.c      over UCP, with memory events and threads
  *   mapped.c    memory events; whether memory is there to be pinned, or goes
@@ -30,8 +26,6 @@
  * let go. Nothing recurses either: what becomes possible is noted (`ready`,
  * `active`), and ucp_firehose_run() does it.
  */
-
-BEGIN_C_DECLS
 
 typedef struct ucp_firehose_peer ucp_firehose_peer_t;
 
@@ -361,7 +355,5 @@ static inline void ucp_firehose_unlock(ucx_firehose_h firehose)
 ucs_status_t ucp_firehose_pin(void *arg, uint64_t address, size_t length,
                               void **pin_p);
 void ucp_firehose_unpin(void *arg, void *pin);
-
-END_C_DECLS
 
 #endif

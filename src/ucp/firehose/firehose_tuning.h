@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_FIREHOSE_TUNING_H_
 #define UCP_FIREHOSE_TUNING_H_
 
-/**
- * @file firehose_tuning.h
- *
+/*
  * The constants that steer, one row each: unit, why this value, and what half
  * and double do. None has been measured on a NIC yet.
  */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <ucs/sys/clock.h>
@@ -128,8 +126,7 @@ static void ucp_firehose_unmapping_leave(unmapping_t *self, unsigned place,
     ucs_unlock(&self->lock);
 }
 
-void
-ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
+void ucp_firehose_mapped(ucx_firehose_h firehose, uint64_t start, uint64_t end)
 {
     unmapping_t *self = &firehose->unmapping;
     range_t *range;

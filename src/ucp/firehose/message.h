@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_FIREHOSE_MESSAGE_H_
 #define UCP_FIREHOSE_MESSAGE_H_
 
@@ -10,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file message.h
- *
+/*
  * The bytes of the four messages: a header, and as many entries as it says, each
  * with its key behind it. They are the processes' own layout, for all processes
  * of a job run the same program.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <stdlib.h>
@@ -305,8 +303,7 @@ void ucp_firehose_epochs_release(ucp_firehose_peer_t *peer)
 }
 
 /* A put that is begun while an epoch is being flushed does not put that off */
-static int
-ucp_firehose_epoch_is_over(ucp_firehose_peer_t *peer, epoch_t *epoch)
+static int ucp_firehose_epoch_is_over(ucp_firehose_peer_t *peer, epoch_t *epoch)
 {
     if (!epoch->is_closed || (epoch->count > 0)) {
         return 0;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 typedef ucp_firehose_peer_t peer_t;
@@ -33,8 +31,7 @@ void ucp_firehose_peer_fail(peer_t *peer, ucs_status_t status)
 }
 
 /* @return UCS_ERR_NO_RESOURCE if the peer is to be tried again */
-static ucs_status_t
-ucp_firehose_peer_refused(peer_t *peer, ucs_status_t status)
+static ucs_status_t ucp_firehose_peer_refused(peer_t *peer, ucs_status_t status)
 {
     if ((status == UCS_ERR_NO_MEMORY) || (status == UCS_ERR_NO_RESOURCE)) {
         ucp_firehose_peer_retry(peer);
@@ -57,9 +54,8 @@ ucs_status_t ucp_firehose_peer_send(peer_t *peer,
     status = ucp_wire_am_send(peer->firehose->wire, peer->node, &header,
                               sizeof(header), message->bytes, message->length,
                               NULL, NULL);
-    return UCS_STATUS_IS_ERR(status) ?
-                   ucp_firehose_peer_refused(peer, status) :
-                   UCS_OK;
+    return UCS_STATUS_IS_ERR(status) ? ucp_firehose_peer_refused(peer, status) :
+                                       UCS_OK;
 }
 
 static void ucp_firehose_peer_flush_done(void *arg, ucs_status_t status)

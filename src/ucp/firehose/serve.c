@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <stdlib.h>
@@ -143,8 +141,7 @@ void ucp_firehose_holds_strike(ucx_firehose_h firehose)
 }
 
 /* What a grant says */
-static void
-ucp_firehose_hold_answer(hold_t *hold, ucp_firehose_entry_t *entry)
+static void ucp_firehose_hold_answer(hold_t *hold, ucp_firehose_entry_t *entry)
 {
     ucp_wire_t *wire = hold->peer->firehose->wire;
     size_t length    = 0;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
 #include <ucs/sys/clock.h>
@@ -113,8 +111,7 @@ static ucs_status_t ucp_firehose_hit(peer_t *peer, int is_put, char *local,
 }
 
 /* @return UCS_OK if something may be begun to the node; lock held */
-static ucs_status_t
-ucp_firehose_reach(ucx_firehose_h firehose, unsigned node)
+static ucs_status_t ucp_firehose_reach(ucx_firehose_h firehose, unsigned node)
 {
     if ((node >= firehose->num_nodes) || (node == firehose->node)) {
         return UCS_ERR_INVALID_PARAM;

@@ -1,17 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_PIPELINE_CORE_H_
 #define UCP_PIPELINE_CORE_H_
 
 #include <ucp/pipeline/ucx_pipeline.h>
 #include <ucp/wire/wire.h>
 
-/**
- * @file pipeline_core.h
- *
- * The pipeline over any wire, for tests and models.
- */
+/* The pipeline over any wire, for tests and models. */
 
 BEGIN_C_DECLS
 

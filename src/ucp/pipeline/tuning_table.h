@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_PIPELINE_TUNING_TABLE_H_
 #define UCP_PIPELINE_TUNING_TABLE_H_
 
-/**
- * @file tuning_table.h
- *
+/*
  * Defaults of the options and the constants that steer, each with what half
  * and double do, by the sweep of bench/paper_b.
  */

@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_WIRE_TUNING_TABLE_H_
 #define UCP_WIRE_TUNING_TABLE_H_
 
-/**
- * @file tuning_table.h
- *
+/*
  * The constants that steer wire_ucp; the headers of all wires are bounded alike.
  */
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_WIRE_H_
 #define UCP_WIRE_H_
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file wire.h
- *
+/*
  * What a protocol above UCP asks of it, as a table of functions: peers by
  * number, small messages, registrations, put, get and flush. wire_ucp.h fills
  * it by UCP's public functions; bench/wire/wire_sim.h by a virtual network, for

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_WIRE_THREAD_H_
 #define UCP_WIRE_THREAD_H_
 
@@ -8,9 +6,7 @@
 
 #include <pthread.h>
 
-/**
- * @file wire_thread.h
- *
+/*
  * Threads of a library above UCP that call it, and forks and the program's end beside
  * them.
  *

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCP_WIRE_UCP_H_
 #define UCP_WIRE_UCP_H_
 
 #include <ucp/wire/wire.h>
 
-/**
- * @file wire_ucp.h
- *
+/*
  * A wire over UCP's public functions: a context and a worker of its own, one
  * endpoint for each peer, with error handling of the kind "peer". Addresses
  * are exchanged by the caller.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucp/wire/wire_ucp_int.h>
 
 #include <dirent.h>
@@ -8,32 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Options that this wire sets. Where no transport knows an option UCX says so in
- * a line of warning, so each is set where it applies. */
-
-/* What is deregistered is to be unpinned, not kept in a cache of UCX's:
- * protocols above this one count what is pinned, and no access by an old key is
- * to find what was left */
-static const char * const ucp_wire_ucp_safe[] = {"RCACHE_ENABLE", "n", NULL};
-
 /* The cache of UCX's InfiniBand domains, up to 1.15 */
-static const char * const ucp_wire_ucp_direct[] = {"IB_REG_METHODS", "direct",
-                                                   NULL};
-
-/* Shared memory tells of a peer's death only if it is asked to, by
- * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
- * transports by their common name */
-static const char * const ucp_wire_ucp_tells[] = {"MM_ERROR_HANDLING", "y",
-                                                  NULL};
-
-static void
-ucp_wire_ucp_set(ucp_config_t *config, const char * const *option)
-{
-    for (; option[0] != NULL; option += 2) {
-        (void)ucp_config_modify(config, option[0], option[1]);
-    }
-}
-
 static int ucp_wire_ucp_has_ib_cache(void)
 {
     unsigned major, minor, release, count = 0;
@@ -96,20 +69,28 @@ static int ucp_wire_ucp_has_shared_memory(const ucp_config_t *config)
     return has;
 }
 
+/* Where no transport knows an option UCX says so in a line of warning, so each is
+ * set where it applies */
 ucs_status_t ucp_wire_ucp_configure(ucp_config_t *config,
                                     const char * const *option)
 {
-    ucp_wire_ucp_set(config, ucp_wire_ucp_safe);
+    /* What is deregistered is to be unpinned, not kept in a cache of UCX's:
+     * protocols above this one count what is pinned, and no access by an old key
+     * is to find what was left */
+    (void)ucp_config_modify(config, "RCACHE_ENABLE", "n");
     if (ucp_wire_ucp_has_ib_cache()) {
-        ucp_wire_ucp_set(config, ucp_wire_ucp_direct);
+        (void)ucp_config_modify(config, "IB_REG_METHODS", "direct");
     }
     for (; (option != NULL) && (option[0] != NULL); option += 2) {
         if (ucp_config_modify(config, option[0], option[1]) != UCS_OK) {
             return UCS_ERR_INVALID_PARAM;
         }
     }
+    /* It tells of a peer's death only if it is asked to, by
+     * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
+     * transports by their common name */
     if (ucp_wire_ucp_has_shared_memory(config)) {
-        ucp_wire_ucp_set(config, ucp_wire_ucp_tells);
+        (void)ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
     }
     return UCS_OK;
 }

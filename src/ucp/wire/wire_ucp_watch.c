@@ -1,12 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucp/wire/wire_ucp_int.h>
 #include <ucs/sys/proc/dead.h>
 #include <ucs/sys/uid.h>
 
 #include <pthread.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,14 +45,11 @@ void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process)
 int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
                                const ucp_wire_ucp_process_t *peer)
 {
-    char path[64], target[1];
-
     if ((self->host == 0) || (self->space == 0) || (self->host != peer->host) ||
         (self->space != peer->space) || (self->pid == peer->pid)) {
         return 0;
     }
-    snprintf(path, sizeof(path), "/proc/%ld/exe", (long)peer->pid);
-    return (readlink(path, target, sizeof(target)) >= 0) ? peer->pid : 0;
+    return ucs_pid_has_program(peer->pid) ? peer->pid : 0;
 }
 
 static int ucp_wire_ucp_is_lost(const ucp_wire_ucp_t *self,

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "dq.h"
 
 #include <ucs/sys/mem/own_memory.h>
@@ -151,8 +149,7 @@ static int ucs_dq_ring_pop(ucs_dq_ring_t *ring, void *record)
 
     memcpy(record, slot->record, sizeof(slot->record));
     /* release [D-FREE]: pairs with the acquires in the pushes */
-    ucs_store_release(&slot->ticket,
-                      ucs_dq_lap(ring, tail) + ring->mask + 1);
+    ucs_store_release(&slot->ticket, ucs_dq_lap(ring, tail) + ring->mask + 1);
     ucs_store_relaxed(&ring->tail, tail + 1);
     return 1;
 }

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_DQ_H_
 #define UCS_DQ_H_
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file dq.h
- *
+/*
  * A lock-less circular queue of records of one size, several producers, one
  * consumer. The registration cache has one as its deregistration queue, into
  * which the threads that communicate push one record per finished use, and

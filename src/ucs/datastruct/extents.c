@@ -1,19 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "extents.h"
 
 #include <ucs/sys/mem/own_memory.h>
 
-#include <string.h>
-
 typedef ucs_extents_node_t node_t;
-
-void ucs_extents_init(ucs_extents_t *set)
-{
-    memset(set, 0, sizeof(*set));
-    ucs_itree_init(&set->tree);
-}
 
 void ucs_extents_give(ucs_extents_t *set, node_t *node)
 {

@@ -1,20 +1,16 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_EXTENTS_H_
 #define UCS_EXTENTS_H_
 
 #include "itree.h"
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file extents.h
- *
+/*
  * A set of bytes, kept as disjoint intervals.
  *
  * The caller's lock protects it. Nothing is allocated under that lock: the
  * caller adds spare nodes before. A removal that splits an interval without a
- * spare node drops the smaller half and counts it as lost.
+ * spare node drops the smaller half.
  *
  * An interval knows of how many pieces it was added, a part of one where a part of
  * it is left.
@@ -37,6 +33,7 @@ typedef struct ucs_extents_node {
     };
 } ucs_extents_node_t;
 
+/** All zeros if empty, without spare nodes. */
 typedef struct ucs_extents {
     ucs_itree_t        tree;
     ucs_extents_node_t *spare;
@@ -47,9 +44,6 @@ typedef struct ucs_extents {
 
 /** Spare nodes that an owner keeps for removals. */
 #define UCS_EXTENTS_SPARES 64
-
-/** Make an empty set without spare nodes. */
-void ucs_extents_init(ucs_extents_t *set);
 
 /** Release all nodes, spare ones too. May make system calls. */
 void ucs_extents_cleanup(ucs_extents_t *set);

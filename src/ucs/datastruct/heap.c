@@ -1,16 +1,7 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "heap.h"
 
 #include <ucs/sys/mem/own_memory.h>
-
-#include <string.h>
-
-void ucs_heap_init(ucs_heap_t *heap)
-{
-    memset(heap, 0, sizeof(*heap));
-}
 
 void ucs_heap_cleanup(ucs_heap_t *heap)
 {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_HEAP_H_
 #define UCS_HEAP_H_
 
@@ -9,9 +7,7 @@
 
 #include <stdint.h>
 
-/**
- * @file heap.h
- *
+/*
  * Binary heap, the least key on top. Intrusive: an element is part of its
  * object and knows its position, so that any can be removed. The caller's lock
  * protects heap and elements, and nothing is allocated under it: the owner adds
@@ -34,14 +30,12 @@ typedef struct ucs_heap_elem {
     unsigned index; /**< position + 1, 0: not in a heap */
 } ucs_heap_elem_t;
 
+/** All zeros if empty, without room. */
 typedef struct ucs_heap {
     ucs_heap_elem_t **segments[UCS_HEAP_SEGMENTS];
     unsigned        num_segments;
     unsigned        count;
 } ucs_heap_t;
-
-/** Make an empty heap without room. */
-void ucs_heap_init(ucs_heap_t *heap);
 
 /** Release the segments; the elements are not touched. */
 void ucs_heap_cleanup(ucs_heap_t *heap);

@@ -1,17 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "itree.h"
 
 #include <ucs/sys/hash.h>
 
 typedef ucs_itree_node_t node_t;
-
-void ucs_itree_init(ucs_itree_t *tree)
-{
-    tree->root  = NULL;
-    tree->count = 0;
-}
 
 /* Neighbours in memory get unrelated priorities */
 static uint64_t ucs_itree_priority(const node_t *node)

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_ITREE_H_
 #define UCS_ITREE_H_
 
@@ -8,9 +6,7 @@
 #include <stdint.h>
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file itree.h
- *
+/*
  * Interval tree: a treap ordered by (start, node address), each node knowing
  * the greatest end below it. Intrusive: nothing is allocated, so a memory
  * event may remove. Intervals [start, end) may overlap. Expected depth is
@@ -33,13 +29,11 @@ typedef struct ucs_itree_node {
     uintptr_t             max_end;
 } ucs_itree_node_t;
 
+/** All zeros if empty. */
 typedef struct ucs_itree {
     ucs_itree_node_t *root;
     size_t           count;
 } ucs_itree_t;
-
-/** Make an empty tree. */
-void ucs_itree_init(ucs_itree_t *tree);
 
 /** Insert a node whose start and end are set, start below end, and which is in
  *  no tree. It is the caller's, and stays where it is until it is removed. */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "ledger.h"
 
 #include <ucs/sys/proc/dead.h>
@@ -33,9 +31,7 @@
 #define UCS_LEDGER_PAGE_SHIFT   12
 #define UCS_LEDGER_ADDRESS_BITS (UCS_LEDGER_PID_SHIFT + UCS_LEDGER_PAGE_SHIFT)
 
-/*
- * Owners
- */
+/* --- Owners --------------------------------------------------------------- */
 
 /* Bytes of address space */
 static size_t ucs_ledger_length(void)
@@ -77,9 +73,7 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
            !ucs_pid_has_lost(pid, (void*)map, ucs_ledger_length(), ledger);
 }
 
-/*
- * Slots
- */
+/* --- Slots ---------------------------------------------------------------- */
 
 /* Fails if another was faster: the slot may have a new owner. Release [N-OWNER] for the
  * dead, whose last words come before the next owner's; the acquire that the operation has
@@ -181,9 +175,7 @@ void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
     (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
 
-/*
- * Damage
- */
+/* --- Damage --------------------------------------------------------------- */
 
 /* Words that are right are not written: they are in all ranks' caches. The
  * owner before the head: a process that opens the ledger trusts its head. */
@@ -213,9 +205,7 @@ int ucs_ledger_detach(ucs_ledger_t *ledger)
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == ledger;
 }
 
-/*
- * Opening
- */
+/* --- Opening -------------------------------------------------------------- */
 
 ucs_status_t ucs_ledger_name(const char *suffix, char *name, size_t max)
 {

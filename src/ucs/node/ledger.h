@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_NODE_LEDGER_H_
 #define UCS_NODE_LEDGER_H_
 
@@ -12,9 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/**
- * @file ledger.h
- *
+/*
  * The node's ledger: a segment of shared memory in which each process of a user
  * has a slot. It has no lock. A process takes a slot by one compare-and-swap on
  * its owner word, and only the owner writes its figures. A slot whose owner is

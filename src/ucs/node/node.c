@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "node_int.h"
 
 #include <ucs/sys/compiler_def.h>
@@ -20,9 +18,7 @@
  * that is nothing; and a limit that was none is doubled in a minute. */
 #define UCS_NODE_LEARNED_PART 64
 
-/*
- * Invariants
- */
+/* --- Invariants ----------------------------------------------------------- */
 
 /* Under the lock */
 static int ucs_node_counts_are_valid(ucs_node_h node)
@@ -46,9 +42,7 @@ int ucs_node_is_valid(ucs_node_h node)
     return is_valid;
 }
 
-/*
- * Sums
- */
+/* --- Sums ----------------------------------------------------------------- */
 
 /* Stops at UINT64_MAX */
 static uint64_t ucs_node_add(uint64_t a, uint64_t b)
@@ -191,9 +185,7 @@ void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
                       ucs_max(node->demand[0], node->demand[1]));
 }
 
-/*
- * Claims
- */
+/* --- Claims --------------------------------------------------------------- */
 
 /* Ranks change while they are read, so the sum may never have existed. With a
  * claim that fits, what is taken bounds it. */
@@ -265,16 +257,14 @@ static void ucs_node_look(ucs_node_h node)
  * another rank's fail. [N-SUM] in the second each rank reads after it wrote:
  * the one whose write comes later in the single order of these accesses sees
  * the other's, so all claims that succeed fit together. */
-static int ucs_node_fits(ucs_node_h node, uint64_t length,
-                         ucs_claim_t mode)
+static int ucs_node_fits(ucs_node_h node, uint64_t length, ucs_claim_t mode)
 {
     uint64_t mine = node->pinned + length;
     ucs_node_sum_t others;
     int fits;
 
     if ((ucs_node_excess(node, length, &others) > 0) ||
-        ((mode == UCS_CLAIM_HELPER) &&
-         (mine > ucs_node_level(node, mine)))) {
+        ((mode == UCS_CLAIM_HELPER) && (mine > ucs_node_level(node, mine)))) {
         return 0;
     }
 
@@ -360,9 +350,7 @@ int ucs_node_has_budget(ucs_node_h node)
     return ucs_node_limit(node) != UINT64_MAX;
 }
 
-/*
- * Life
- */
+/* --- Life ----------------------------------------------------------------- */
 
 static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
 {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_NODE_NODE_H_
 #define UCS_NODE_NODE_H_
 
@@ -9,9 +7,7 @@
 
 #include <sched.h>
 
-/**
- * @file node.h
- *
+/*
  * This process among the ranks of its node: the bytes that it pins are counted
  * in the ledger before they are pinned, a budget that is set for the node is
  * shared by need, and so are idle cores among the ranks' helpers. With a ledger for
@@ -107,8 +103,7 @@ int ucs_node_has_budget(ucs_node_h node);
  *
  * @return Nonzero if they are counted; always by force.
  */
-int ucs_node_claim(ucs_node_h node, uint64_t length,
-                   ucs_claim_t mode);
+int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode);
 
 /**
  * The system has refused what this process has claimed last, @a length bytes. If

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "node_int.h"
 
 #include <ucs/sys/sync/futex.h>
@@ -16,9 +14,7 @@
 #define UCS_NODE_BURY_SHARE_NS UINT64_C(100000000)
 #define UCS_NODE_BURY_ALL_NS   UINT64_C(1000000)
 
-/*
- * Members
- */
+/* --- Members -------------------------------------------------------------- */
 
 ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg)
@@ -65,9 +61,7 @@ static uint64_t ucs_node_release(ucs_node_h node, uint64_t length)
     return released;
 }
 
-/*
- * Answering
- */
+/* --- Answering ------------------------------------------------------------ */
 
 uint32_t *ucs_node_bell(ucs_node_h node)
 {
@@ -110,9 +104,7 @@ void ucs_node_serve(ucs_node_h node)
     ucs_futex_wake_all(&slot->answer, UCS_FUTEX_SHARED);
 }
 
-/*
- * Asking
- */
+/* --- Asking --------------------------------------------------------------- */
 
 /* With what this rank has reserved */
 static uint64_t ucs_node_missing(ucs_node_h node)
@@ -304,9 +296,8 @@ static uint64_t ucs_node_rises(ucs_node_h node)
  * shrink.
  *
  * @return Nonzero if it is decided. */
-static int ucs_node_ask_round(ucs_node_h node, uint64_t length,
-                              ucs_ask_t whom, uint64_t level,
-                              int *is_granted_p)
+static int ucs_node_ask_round(ucs_node_h node, uint64_t length, ucs_ask_t whom,
+                              uint64_t level, int *is_granted_p)
 {
     uint64_t rises = ucs_node_rises(node);
 
@@ -322,13 +313,6 @@ static int ucs_node_ask_round(ucs_node_h node, uint64_t length,
     *is_granted_p = ucs_node_pin_reserved(node, length);
     ucs_unlock(&node->lock);
     return *is_granted_p || (ucs_node_rises(node) == rises);
-}
-
-static void ucs_node_end_ask(ucs_node_h node, uint64_t length)
-{
-    ucs_lock(&node->lock);
-    ucs_node_reserve(node, -(int64_t)length);
-    ucs_unlock(&node->lock);
 }
 
 int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
@@ -347,7 +331,9 @@ int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
         is_decided = ucs_node_ask_round(node, length, whom, level, &is_granted);
     } while (!is_decided && (node->now() < until));
     if (!is_granted) {
-        ucs_node_end_ask(node, length);
+        ucs_lock(&node->lock);
+        ucs_node_reserve(node, -(int64_t)length);
+        ucs_unlock(&node->lock);
     }
     pthread_mutex_unlock(&node->ask_lock);
     return is_granted;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "node_int.h"
 
 #include <ucs/sys/math.h>
@@ -51,8 +49,7 @@ static int ucs_node_is_ahead(ucs_node_h node, unsigned i)
     uint64_t own    = ucs_node_weight(node, node->slot);
 
     return ucs_load_relaxed(&node->ledger->slots[i].listens) &&
-           ((weight > own) ||
-            ((weight == own) && (i < (unsigned)node->slot)));
+           ((weight > own) || ((weight == own) && (i < (unsigned)node->slot)));
 }
 
 int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)

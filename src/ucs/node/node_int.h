@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_NODE_NODE_INT_H_
 #define UCS_NODE_NODE_INT_H_
 
@@ -10,14 +8,10 @@
 
 #include <pthread.h>
 
-/**
- * @file node_int.h
- *
+/*
  * Inside of a node, for node.c (claims), node_ask.c (asking and answering) and
  * node_cores.c (idle cores).
  */
-
-BEGIN_C_DECLS
 
 /** Domains of one process. */
 #define UCS_NODE_MEMBERS 64
@@ -135,7 +129,5 @@ void ucs_node_show(ucs_node_h node);
 
 /** This rank's recent demand. Under the lock. */
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes);
-
-END_C_DECLS
 
 #endif

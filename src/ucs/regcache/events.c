@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "regcache_int.h"
 #include <ucs/regcache/region/state.h>
 
 #include <ucs/sys/compiler_def.h>
 
-/*
- * Unmapped memory
- */
+/* --- Unmapped memory ------------------------------------------------------ */
 
 /* What has become of the pages when their event is told */
 typedef enum ucs_regcache_fate {
@@ -123,9 +119,7 @@ void ucs_regcache_pass_gate(ucs_regcache_h cache)
     }
 }
 
-/*
- * Distrust
- */
+/* --- Distrust ------------------------------------------------------------- */
 
 /* Afterwards the environment is asked again what may be kept */
 void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)

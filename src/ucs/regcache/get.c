@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "regcache_int.h"
 #include <ucs/regcache/register/register.h>
 #include <ucs/regcache/region/state.h>
@@ -62,9 +60,7 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
     return UCS_OK;
 }
 
-/*
- * Wait
- */
+/* --- Wait ----------------------------------------------------------------- */
 
 /* The caller has a reference on a region. @return Nonzero if it is still being
  *         registered; the reference is gone then. */
@@ -146,9 +142,7 @@ ucs_regcache_region_begin_late(ucs_regcache_h cache,
     ucs_store_relaxed(&region->sp, request->sp);
 }
 
-/*
- * Miss
- */
+/* --- Miss ----------------------------------------------------------------- */
 
 /* Under the lock. @return Nonzero if the range was ever registered, and is still
  * mapped. */
@@ -491,9 +485,7 @@ ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
     return ucs_regcache_get_request(cache, &request, memh_p);
 }
 
-/*
- * Hit
- */
+/* --- Hit ------------------------------------------------------------------ */
 
 static UCS_F_ALWAYS_INLINE ucs_status_t
 ucs_regcache_get_at(ucs_regcache_h cache, void *address, size_t length,

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "regcache_int.h"
 #include <ucs/regcache/policy/apply.h>
 #include <ucs/predict/order/order.h>
@@ -12,13 +10,13 @@
 #include <limits.h>
 #include <unistd.h>
 
+/* All zeros before: sets, orders and index are empty */
 static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
                                       const ucs_regcache_params_t *params)
 {
     size_t page_size = params->page_size ? params->page_size :
                                            (size_t)sysconf(_SC_PAGESIZE);
     ucs_status_t status;
-    unsigned i;
 
     if ((params->policy >= UCS_REGCACHE_POLICY_LAST) ||
         (page_size & (page_size - 1)) || !(params->max_slowdown >= 0) ||
@@ -46,15 +44,7 @@ static ucs_status_t ucs_regcache_init(ucs_regcache_h cache,
 
     cache->account.time = cache->created;
     ucs_lock_init(&cache->lock);
-    ucs_regcache_index_init(&cache->index, cache->tuning.stretch);
-    ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_SMALL]);
-    ucs_heap_init(&cache->lru[UCS_REGCACHE_CLASS_MANAGED]);
-    ucs_extents_init(&cache->memory.seen);
-    ucs_extents_init(&cache->memory.kept);
-    ucs_extents_init(&cache->memory.barred);
-    for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
-        ucs_extents_init(&cache->memory.given[i].bytes);
-    }
+    cache->index.stretch = cache->tuning.stretch;
     status = ucs_regcache_cover_init(cache, params);
     /* ns, until it is measured: on the dear side of the NICs of fifteen years
      * (Goglin 2009, table 1), so that the first predictions err towards

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_H_
 #define UCS_REGCACHE_H_
 
@@ -17,9 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file regcache.h
- *
+/*
  * The cache keeps registered what is about to be communicated. It is a state machine:
  * it owns no thread and reads no clock of its own. Time, the lower memory domain and
  * the ways to wait and to wake come in through @ref ucs_regcache_env_t, so the code

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_INT_H_
 #define UCS_REGCACHE_INT_H_
 
@@ -22,9 +20,7 @@
 #include <ucs/sys/sync/first.h>
 #include <ucs/sys/sync/lock.h>
 
-/**
- * @file regcache_int.h
- *
+/*
  * Inside of the cache. Calls between folders go down this list only, but by the
  * table of functions of a policy:
  *
@@ -53,8 +49,6 @@
  *
  * This header has the cache as a structure, which all of them look into.
  */
-
-BEGIN_C_DECLS
 
 /**
  * The clock is read where a use begins, and where it ends, unless so many of
@@ -221,7 +215,5 @@ static inline void ucs_regcache_in_use(ucs_regcache_h cache, size_t length)
            !ucs_cas_relaxed(&cache->use.peak, &peak, bytes)) {
     }
 }
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_STATS_H_
 #define UCS_REGCACHE_STATS_H_
 
@@ -8,9 +6,7 @@
 
 #include <stdint.h>
 
-/**
- * @file stats.h
- *
+/*
  * Figures of one cache. Bytes are whole pages, for it is pages that are
  * pinned. uses == on_time + late + missed + cold.
  */

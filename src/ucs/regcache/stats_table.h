@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 /*
  * Figures of a cache that add up over domains and ranks, each in one row: type, name,
  * its key in a report and what one of it is there. Included with UCS_FIGURE defined.

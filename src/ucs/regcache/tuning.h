@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_TUNING_H_
 #define UCS_REGCACHE_TUNING_H_
 
 #include <ucs/predict/tuning.h>
 
-/**
- * @file tuning.h
- *
+/*
  * The constants that steer the cache, as a value that it is created with.
  * tuning_table.h and ucs/predict/tuning_table.h have the rows: name, default,
  * unit, reason, and what halving and doubling changes, as bench/ablate found.

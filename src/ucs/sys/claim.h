@@ -1,14 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_CLAIM_H_
 #define UCS_CLAIM_H_
 
-/**
- * @file claim.h
- *
- * Types that a registration cache and a node's budget share.
- */
+/* Types that a registration cache and a node's budget share. */
 
 /** Purpose of a claim on a budget. */
 typedef enum ucs_claim {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_HELPER_CLOCK_H_
 #define UCS_HELPER_CLOCK_H_
 
@@ -11,9 +9,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/**
- * @file clock.h
- *
+/*
  * Monotonic nanoseconds, cheap enough for the hit path. Where the processor's
  * time stamp counter is invariant and the kernel itself keeps time by it, the
  * counter is scaled to nanoseconds of CLOCK_MONOTONIC; everywhere else

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_HASH_H_
 #define UCS_HASH_H_
 
 #include <stdint.h>
 
-/**
- * @file hash.h
- *
+/*
  * Hashes of integers. They must not change: signatures are compared between
  * processes and recordings, and the ledger's key with a shell's.
  */

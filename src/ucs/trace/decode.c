@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "trace_format.h"
 
 #include <stdlib.h>
@@ -119,14 +117,13 @@ static ucs_status_t ucs_trace_get_range(ucs_trace_decoder_t *decoder,
                                         int may_be_empty, uint64_t length,
                                         ucs_trace_event_t *event)
 {
-    if (!may_be_empty &&
-        ((length == 0) || (length > UINT64_MAX - event->address))) {
-        return ucs_trace_invalid(decoder, "a range is empty or ends beyond "
-                                          "the address space");
-    }
-    if (length > UINT64_MAX - event->address) {
-        return ucs_trace_invalid(decoder, "a range ends beyond the address "
-                                          "space");
+    if ((length > UINT64_MAX - event->address) ||
+        (!may_be_empty && (length == 0))) {
+        return ucs_trace_invalid(
+                decoder,
+                may_be_empty ? "a range ends beyond the address space" :
+                               "a range is empty or ends beyond the address "
+                               "space");
     }
     event->length = length;
     return UCS_OK;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_TRACE_H_
 #define UCS_TRACE_H_
 
@@ -10,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file trace.h
- *
+/*
  * The binary trace of one process: what was registered, given back and
  * unmapped, what the program said before that, and when. Pure: buffers in,
  * buffers out; trace_format.h specifies the bytes. Version 2, which has the

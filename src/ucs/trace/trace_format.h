@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_TRACE_FORMAT_H_
 #define UCS_TRACE_FORMAT_H_
 
 #include "trace.h"
 
-/**
- * @file trace_format.h
- *
+/*
  * What encoder and decoder agree upon. All numbers are little endian; a
  * varint has seven bits a byte, the least significant first, and its last
  * byte's top bit is clear. A difference d is written by zigzag: 2d, or -2d - 1.

@@ -1,7 +1,7 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "uct_abi.h"
+
+#include <ucp/api/ucp.h>
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -105,18 +105,14 @@ static const uct_abi_t uct_abi_rows[] = {
 
 const uct_abi_t *uct_abi_running;
 
-typedef void (*uct_abi_get_version_func_t)(unsigned *major, unsigned *minor,
-                                           unsigned *release);
-typedef const char *(*uct_abi_get_version_string_func_t)(void);
-
 /* An MPI may have loaded UCX outside the global scope, so the library is looked
  * up by name. Its handle is released, so that a program can still unload
  * libucp; a library that was loaded for this stays, for it may have left
  * pointers to itself elsewhere. */
 static void uct_abi_version_ask(uct_abi_version_t *version, int dlopen_flags)
 {
-    uct_abi_get_version_func_t get_version;
-    uct_abi_get_version_string_func_t get_string;
+    __typeof__(&ucp_get_version) get_version;
+    __typeof__(&ucp_get_version_string) get_string;
     unsigned release;
     void *handle;
 
@@ -129,9 +125,8 @@ static void uct_abi_version_ask(uct_abi_version_t *version, int dlopen_flags)
         return;
     }
 
-    get_version = (uct_abi_get_version_func_t)dlsym(handle, "ucp_get_version");
-    get_string  = (uct_abi_get_version_string_func_t)
-            dlsym(handle, "ucp_get_version_string");
+    get_version = dlsym(handle, "ucp_get_version");
+    get_string  = dlsym(handle, "ucp_get_version_string");
     if ((get_version != NULL) && (get_string != NULL)) {
         get_version(&version->major, &version->minor, &release);
         snprintf(version->text, sizeof(version->text), "%s", get_string());

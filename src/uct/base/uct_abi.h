@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_ABI_H_
 #define UCT_ABI_H_
 
@@ -9,9 +7,7 @@
 
 #include <string.h>
 
-/**
- * @file uct_abi.h
- *
+/*
  * UCX's internal layouts that libucx-dev does not ship: a memory domain's
  * operation table and attributes, the component, and the parameters of
  * registrations. They changed from release to release, so each generation has a

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "uct_abi_config.h"
 #include "uct_abi.h"
 
@@ -36,22 +34,29 @@ static void uct_abi_config_no_doc(void *strb, const void *arg)
 {
 }
 
-/* The headers may have either layout; the fields have the same names */
-static void uct_abi_config_copy(uintptr_t *word, const ucs_config_field_t *from,
+static void uct_abi_config_copy(uintptr_t *word, const uct_abi_option_t *from,
                                 int has_doc)
 {
     const uintptr_t words[] = {
-        (uintptr_t)from->name, (uintptr_t)from->dfl_value,
-        (uintptr_t)from->doc, from->offset, (uintptr_t)from->parser.read,
-        (uintptr_t)from->parser.write, (uintptr_t)from->parser.clone,
-        (uintptr_t)from->parser.release, (uintptr_t)from->parser.help
+        (uintptr_t)from->name, (uintptr_t)from->value, (uintptr_t)from->doc,
+        from->offset, (uintptr_t)ucs_config_sscanf_string,
+        (uintptr_t)ucs_config_sprintf_string,
+        (uintptr_t)ucs_config_clone_string,
+        (uintptr_t)ucs_config_release_string,
+        (uintptr_t)ucs_config_help_generic
     };
 
     word = (uintptr_t*)mempcpy(word, words, sizeof(words));
     if (has_doc) {
         *word++ = (uintptr_t)uct_abi_config_no_doc;
     }
-    *word = (uintptr_t)from->parser.arg;
+    *word = (uintptr_t)"string";
+}
+
+static const uct_abi_option_t *
+uct_abi_config_option(const uct_abi_config_t *config, size_t i)
+{
+    return (const void*)((const char*)config->options + i * config->stride);
 }
 
 static ucs_status_t uct_abi_config_build(const uct_abi_config_t *config)
@@ -64,7 +69,7 @@ static ucs_status_t uct_abi_config_build(const uct_abi_config_t *config)
         return UCS_OK;
     }
 
-    while (config->fields[count].name != NULL) {
+    while (uct_abi_config_option(config, count)->name != NULL) {
         ++count;
     }
 
@@ -75,7 +80,7 @@ static ucs_status_t uct_abi_config_build(const uct_abi_config_t *config)
     }
 
     for (i = 0; i < count; ++i) {
-        uct_abi_config_copy(&table[i * words], &config->fields[i],
+        uct_abi_config_copy(&table[i * words], uct_abi_config_option(config, i),
                             words > UCT_ABI_CONFIG_WORDS_WITHOUT_DOC);
     }
     entry->name   = config->name;

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_ABI_CONFIG_H_
 #define UCT_ABI_CONFIG_H_
 
 #include <ucs/config/parser.h>
 
-/**
- * @file uct_abi_config.h
- *
+/*
  * Option tables for the parser of the running UCX. An option's description and
  * the arguments of the parser grew from release to release. The parser also
  * walks all registered tables (`ucx_info -c`, unknown variables), so a table in
@@ -17,25 +13,22 @@
 
 BEGIN_C_DECLS
 
-/** A string, as UCS_CONFIG_TYPE_STRING, without the function that 1.17 added
- *  and earlier libraries lack. */
-#define UCT_ABI_CONFIG_STRING \
-    { \
-        .read    = ucs_config_sscanf_string, \
-        .write   = ucs_config_sprintf_string, \
-        .clone   = ucs_config_clone_string, \
-        .release = ucs_config_release_string, \
-        .help    = ucs_config_help_generic, \
-        .arg     = "string" \
-    }
+/** An option, whose value is a string. */
+typedef struct uct_abi_option {
+    const char *name;
+    const char *value;  /**< by default */
+    size_t     offset;  /**< in the structure that is filled */
+    const char *doc;
+} uct_abi_option_t;
 
-/** A table of options as the headers describe it that this is built with. The
- *  process has one of it. Constant after its registration. */
+/** A table of options, of which the process has one. */
 typedef struct uct_abi_config {
-    const char         *name;   /**< heading in lists */
-    const char         *prefix; /**< of each option in this table */
-    ucs_config_field_t *fields; /**< ends with an option without name */
-    size_t             size;    /**< of the structure that is filled */
+    const char *name;    /**< heading in lists */
+    const char *prefix;  /**< of each option in this table */
+    const void *options; /**< structures that begin with an option each; the last
+                              has none's name */
+    size_t     stride;   /**< of these */
+    size_t     size;     /**< of the structure that is filled */
 } uct_abi_config_t;
 
 /** List @a config among UCX's options, if the running release is known.

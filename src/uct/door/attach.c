@@ -1,10 +1,7 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "attach.h"
 
 #include <ucp/door/door.h>
-#include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/watch/calls.h>
 #include <ucs/sys/proc/deserted.h>
 #include <uct/ib/helper_md/watch/events.h>

@@ -1,20 +1,14 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_DOOR_ATTACH_H_
 #define UCT_DOOR_ATTACH_H_
 
 #include <uct/base/uct_abi.h>
 
-/**
- * @file attach.h
- *
+/*
  * Entry point of both doors: opens a memory domain as uct_md_open() does, and
  * attaches what the options ask for. If that fails, the domain is opened as
  * without the helper, and one log line says why.
  */
-
-BEGIN_C_DECLS
 
 /**
  * Open a memory domain and decorate it.
@@ -76,7 +70,5 @@ void uct_door_ucp_cache_disable(void *config);
 /** A helper has been attached: if the cache is on, say once a process, in one
  *  line, what to set. */
 void uct_door_ucp_cache_report(void);
-
-END_C_DECLS
 
 #endif

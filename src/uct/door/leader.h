@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_LEADER_H_
 #define UCT_LEADER_H_
 
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file leader.h
- *
+/*
  * Notices that the process's first thread leaves without ending the process, by
  * pthread_exit(), thrd_exit() or cancellation: by the destructor of a thread's
  * key, which exit() does not run. Needs libc alone, for the first thread comes

@@ -1,9 +1,6 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "attach.h"
 
-#include <uct/base/uct_abi.h>
 #include <ucs/datastruct/list.h>
 #include <ucs/sys/io/log.h>
 

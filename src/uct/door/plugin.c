@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -72,8 +70,7 @@ __attribute__((constructor)) static void uct_plugin_init(void)
     }
 
     handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    plug   = (handle == NULL) ? NULL :
-             (uct_plugin_plug_func_t)dlsym(handle, "uct_door_plug");
+    plug   = (handle == NULL) ? NULL : dlsym(handle, "uct_door_plug");
     if (plug == NULL) {
         fprintf(stderr, "ucx-helper-md: the helper cannot be loaded, UCX runs "
                         "without it: %s\n", dlerror());

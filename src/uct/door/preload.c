@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "leader.h"
 #include "site.h"
 
@@ -56,10 +54,6 @@ int ucp_config_read(const char *env_prefix, const char *filename,
                     void **config_p);
 
 int ibv_fork_init(void);
-
-typedef int (*uct_preload_config_func_t)(const char *env_prefix,
-                                         const char *filename,
-                                         void **config_p);
 
 /* Lets the helper change UCP's options; set once it is loaded */
 static _Atomic(uct_preload_ucp_config_func_t) uct_preload_ucp_config;
@@ -179,11 +173,9 @@ static uct_preload_door_func_t uct_preload_load(void)
     }
 
     ucs_store_relaxed(&uct_preload_ucp_config,
-                      (uct_preload_ucp_config_func_t)
                       dlsym(handle, "uct_door_ucp_config"));
-    uct_leader_on_leave((uct_leader_func_t)dlsym(handle,
-                                                 "uct_door_leader_left"));
-    return (uct_preload_door_func_t)door;
+    uct_leader_on_leave(dlsym(handle, "uct_door_leader_left"));
+    return door;
 }
 
 /* Several threads may initialize UCX. Loading twice yields the same module, so
@@ -254,8 +246,8 @@ uct_md_open(void *component, const char *md_name, const void *config,
 __attribute__((visibility("default"))) int
 ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
 {
-    uct_preload_config_func_t real = (uct_preload_config_func_t)
-            uct_preload_real(UCT_PRELOAD_UCP, "ucp_config_read");
+    __typeof__(&ucp_config_read) real = uct_preload_real(UCT_PRELOAD_UCP,
+                                                         "ucp_config_read");
     uct_preload_ucp_config_func_t change;
     int status;
 

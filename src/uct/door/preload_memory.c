@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 
 #include <ucs/sys/sync/atomic.h>
 #include <uct/ib/helper_md/watch/calls.h>
@@ -52,28 +50,21 @@
 #define UCT_PRELOAD_INTERPOSE(_name, _version) \
     __asm__(".symver uct_preload_my_" #_name "," #_name "@" _version)
 
-typedef void *(*uct_preload_mmap_func_t)(void *address, size_t length, int prot,
-                                         int flags, int fd, off_t offset);
-typedef int (*uct_preload_munmap_func_t)(void *address, size_t length);
-typedef void *(*uct_preload_mremap_func_t)(void *old_address, size_t old_size,
-                                           size_t new_size, int flags, ...);
-typedef int (*uct_preload_madvise_func_t)(void *address, size_t length,
-                                          int advice);
+/* By its header from glibc 2.36 on */
 typedef ssize_t (*uct_preload_process_madvise_func_t)(
         int pidfd, const struct iovec *iov, size_t count, int advice,
         unsigned flags);
-typedef int (*uct_preload_ioctl_func_t)(int fd, unsigned long request, ...);
 
 /* These are the C library's functions, as the next in line has them. They are
  * set before main() runs, and NULL before that, when another library's
  * constructor maps memory: dlsym() may allocate, and that library may be the
  * allocator. */
-static _Atomic(uct_preload_mmap_func_t) uct_preload_mmap;
-static _Atomic(uct_preload_munmap_func_t) uct_preload_munmap;
-static _Atomic(uct_preload_mremap_func_t) uct_preload_mremap;
-static _Atomic(uct_preload_madvise_func_t) uct_preload_madvise;
+static _Atomic(__typeof__(&mmap)) uct_preload_mmap;
+static _Atomic(__typeof__(&munmap)) uct_preload_munmap;
+static _Atomic(__typeof__(&mremap)) uct_preload_mremap;
+static _Atomic(__typeof__(&madvise)) uct_preload_madvise;
 static _Atomic(uct_preload_process_madvise_func_t) uct_preload_process_madvise;
-static _Atomic(uct_preload_ioctl_func_t) uct_preload_ioctl;
+static _Atomic(__typeof__(&ioctl)) uct_preload_ioctl;
 
 static _Atomic(const uct_helper_calls_t*) uct_preload_listener;
 
@@ -100,31 +91,25 @@ static void uct_preload_tell(void (*what)(void *address, size_t length),
     errno = saved;
 }
 
+#define UCT_PRELOAD_FIND(_name) \
+    ucs_store_relaxed(&uct_preload_##_name, dlsym(RTLD_NEXT, #_name))
+
 __attribute__((constructor)) static void uct_preload_find_memory(void)
 {
-    ucs_store_relaxed(&uct_preload_mmap,
-                      (uct_preload_mmap_func_t)dlsym(RTLD_NEXT, "mmap"));
-    ucs_store_relaxed(&uct_preload_munmap,
-                      (uct_preload_munmap_func_t)dlsym(RTLD_NEXT, "munmap"));
-    ucs_store_relaxed(&uct_preload_mremap,
-                      (uct_preload_mremap_func_t)dlsym(RTLD_NEXT, "mremap"));
-    ucs_store_relaxed(&uct_preload_madvise,
-                      (uct_preload_madvise_func_t)dlsym(RTLD_NEXT, "madvise"));
-    ucs_store_relaxed(&uct_preload_process_madvise,
-                      (uct_preload_process_madvise_func_t)
-                      dlsym(RTLD_NEXT, "process_madvise"));
-    ucs_store_relaxed(&uct_preload_ioctl,
-                      (uct_preload_ioctl_func_t)dlsym(RTLD_NEXT, "ioctl"));
+    UCT_PRELOAD_FIND(mmap);
+    UCT_PRELOAD_FIND(munmap);
+    UCT_PRELOAD_FIND(mremap);
+    UCT_PRELOAD_FIND(madvise);
+    UCT_PRELOAD_FIND(process_madvise);
+    UCT_PRELOAD_FIND(ioctl);
 }
 
-/*
- * mmap
- */
+/* --- mmap ----------------------------------------------------------------- */
 
 static void *uct_preload_call_mmap(void *address, size_t length, int prot,
                                    int flags, int fd, off_t offset)
 {
-    uct_preload_mmap_func_t real = ucs_load_relaxed(&uct_preload_mmap);
+    __typeof__(&mmap) real = ucs_load_relaxed(&uct_preload_mmap);
 
     return (real != NULL) ?
                    real(address, length, prot, flags, fd, offset) :
@@ -162,13 +147,11 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap64(void *address, size_t length,
 UCT_PRELOAD_INTERPOSE(mmap, UCT_PRELOAD_LIBC);
 UCT_PRELOAD_INTERPOSE(mmap64, UCT_PRELOAD_LIBC);
 
-/*
- * munmap
- */
+/* --- munmap --------------------------------------------------------------- */
 
 static int uct_preload_call_munmap(void *address, size_t length)
 {
-    uct_preload_munmap_func_t real = ucs_load_relaxed(&uct_preload_munmap);
+    __typeof__(&munmap) real = ucs_load_relaxed(&uct_preload_munmap);
 
     return (real != NULL) ? real(address, length) :
                             (int)syscall(SYS_munmap, address, length);
@@ -196,15 +179,13 @@ UCT_PRELOAD_EXPORT int uct_preload_my_munmap(void *address, size_t length)
 
 UCT_PRELOAD_INTERPOSE(munmap, UCT_PRELOAD_LIBC);
 
-/*
- * mremap
- */
+/* --- mremap --------------------------------------------------------------- */
 
 static void *uct_preload_call_mremap(void *old_address, size_t old_size,
                                      size_t new_size, int flags,
                                      void *new_address)
 {
-    uct_preload_mremap_func_t real = ucs_load_relaxed(&uct_preload_mremap);
+    __typeof__(&mremap) real = ucs_load_relaxed(&uct_preload_mremap);
 
     return (real != NULL) ?
                    real(old_address, old_size, new_size, flags, new_address) :
@@ -269,9 +250,7 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
 
 UCT_PRELOAD_INTERPOSE(mremap, UCT_PRELOAD_LIBC);
 
-/*
- * madvise
- */
+/* --- madvise -------------------------------------------------------------- */
 
 static int uct_preload_is_discard(int advice)
 {
@@ -290,7 +269,7 @@ static int uct_preload_is_discard(int advice)
 
 static int uct_preload_call_madvise(void *address, size_t length, int advice)
 {
-    uct_preload_madvise_func_t real = ucs_load_relaxed(&uct_preload_madvise);
+    __typeof__(&madvise) real = ucs_load_relaxed(&uct_preload_madvise);
 
     return (real != NULL) ? real(address, length, advice) :
                             (int)syscall(SYS_madvise, address, length, advice);
@@ -351,14 +330,12 @@ uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
 
 UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
 
-/*
- * ioctl
- */
+/* --- ioctl ---------------------------------------------------------------- */
 
 /* The program's own userfaultfd needs ours out of the way */
 UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
 {
-    uct_preload_ioctl_func_t real = ucs_load_relaxed(&uct_preload_ioctl);
+    __typeof__(&ioctl) real = ucs_load_relaxed(&uct_preload_ioctl);
     const uct_helper_calls_t *listener = uct_preload_heard();
     const struct uffdio_register *range;
     va_list args;

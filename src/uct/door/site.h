@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_SITE_H_
 #define UCT_SITE_H_
 
 #include <stddef.h>
 
-/**
- * @file site.h
- *
+/*
  * A site's settings for all jobs, in lines as of UCX's ucx.conf: `NAME=VALUE`, where
  * NAME begins with UCX_MD_HELPER or UCX_MD_PIN; empty lines, and comments that begin
  * with # or ;. libc only; not thread-safe.

@@ -1,12 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "attach.h"
 
-#include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/session.h>
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/io/log.h>
+
+#include <ucp/api/ucp.h>
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -18,21 +17,9 @@
 #define UCT_DOOR_RCACHE_ENV     "UCX_RCACHE_ENABLE"
 #define UCT_DOOR_RCACHE_DEFAULT "try"
 #define UCT_DOOR_PROTO_ENV      "UCX_PROTO_ENABLE"
-#define UCT_DOOR_PRINT_CONFIG   UCS_BIT(0) /* UCS_CONFIG_PRINT_CONFIG */
 
 /* The first release whose old protocols use UCP's cache as well */
 #define UCT_DOOR_RCACHE_MINOR 14
-
-typedef void (*uct_door_ucp_print_func_t)(const void *config, FILE *stream,
-                                          const char *title, unsigned flags);
-typedef ucs_status_t (*uct_door_ucp_modify_func_t)(void *config,
-                                                   const char *name,
-                                                   const char *value);
-
-typedef ucs_status_t (*uct_door_ucp_read_func_t)(const char *env_prefix,
-                                                 const char *filename,
-                                                 void **config_p);
-typedef void (*uct_door_ucp_release_func_t)(void *config);
 
 /* Switched off in options that were read here; a plugin is loaded too late for
  * that */
@@ -54,6 +41,9 @@ static void *uct_door_ucp_symbol(const char *name)
     return symbol;
 }
 
+/* A function of UCP's; NULL: there is none */
+#define UCT_DOOR_UCP(_name) ((__typeof__(&_name))uct_door_ucp_symbol(#_name))
+
 /* UCX's words for "no" */
 static int uct_door_is_no(const char *value)
 {
@@ -64,9 +54,8 @@ static int uct_door_is_no(const char *value)
 /* UCP cannot be asked for one option, but prints all */
 static int uct_door_ucp_cache_value(const void *config, char *value, size_t max)
 {
-    uct_door_ucp_print_func_t print = (uct_door_ucp_print_func_t)
-            uct_door_ucp_symbol("ucp_config_print");
-    char *text = NULL, *at;
+    __typeof__(&ucp_config_print) print = UCT_DOOR_UCP(ucp_config_print);
+    char *text                          = NULL, *at;
     size_t length;
     FILE *stream;
 
@@ -75,7 +64,7 @@ static int uct_door_ucp_cache_value(const void *config, char *value, size_t max)
         return 0;
     }
 
-    print(config, stream, NULL, UCT_DOOR_PRINT_CONFIG);
+    print(config, stream, NULL, UCS_CONFIG_PRINT_CONFIG);
     fclose(stream);
     at = (text == NULL) ? NULL : strstr(text, UCT_DOOR_RCACHE "=");
     if (at != NULL) {
@@ -88,8 +77,7 @@ static int uct_door_ucp_cache_value(const void *config, char *value, size_t max)
 
 void uct_door_ucp_cache_disable(void *config)
 {
-    uct_door_ucp_modify_func_t modify = (uct_door_ucp_modify_func_t)
-            uct_door_ucp_symbol("ucp_config_modify");
+    __typeof__(&ucp_config_modify) modify = UCT_DOOR_UCP(ucp_config_modify);
     char value[16];
     int is_off;
 
@@ -108,12 +96,10 @@ void uct_door_ucp_cache_disable(void *config)
 /* As UCP would read it now, from the environment or ucx.conf */
 static int uct_door_ucp_cache_reads_off(void)
 {
-    uct_door_ucp_read_func_t read = (uct_door_ucp_read_func_t)
-            uct_door_ucp_symbol("ucp_config_read");
-    uct_door_ucp_release_func_t release = (uct_door_ucp_release_func_t)
-            uct_door_ucp_symbol("ucp_config_release");
+    __typeof__(&ucp_config_read) read       = UCT_DOOR_UCP(ucp_config_read);
+    __typeof__(&ucp_config_release) release = UCT_DOOR_UCP(ucp_config_release);
     char value[16];
-    void *config;
+    ucp_config_t *config;
     int is_off;
 
     if ((read == NULL) || (release == NULL) ||

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "announce.h"
 
 #include <ucs/regcache/plan/rank.h>
@@ -18,9 +16,7 @@
  * later */
 #define UCS_REGCACHE_WAKE_NS 20000
 
-/*
- * The list
- */
+/* --- The list ------------------------------------------------------------- */
 
 static ucs_regcache_announcement_t *
 ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
@@ -226,19 +222,15 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     }
     ucs_add_relaxed(&cache->plan.announced, 1);
     ucs_regcache_announced_replace(cache, operation);
-    announcement         = ucs_regcache_announced_room(cache);
-    announcement->posted    = operation->time;
-    announcement->start     = operation->address;
-    announcement->end       = operation->address + operation->length;
-    announcement->id        = operation->id;
-    announcement->thread    = operation->thread;
-    announcement->is_over   = 0;
-    announcement->has_acted = 0;
-    announcement->in_wait   = 0;
-    announcement->is_first  = 0;
-    announcement->is_new    = !cache->plan.ops->keeps &&
-                              ucs_regcache_announced_is_new(
-                                      cache, operation->address);
+    announcement  = ucs_regcache_announced_room(cache);
+    *announcement = (ucs_regcache_announcement_t){
+            .posted = operation->time,
+            .start  = operation->address,
+            .end    = operation->address + operation->length,
+            .id     = operation->id,
+            .thread = operation->thread,
+            .is_new = !cache->plan.ops->keeps &&
+                      ucs_regcache_announced_is_new(cache, operation->address)};
     ucs_regcache_announced_settle(cache, announcement);
     ucs_regcache_announced_set(announced, announcement,
                                ucs_regcache_announced_is_worth(cache) ?
@@ -406,9 +398,7 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
     return is_urgent;
 }
 
-/*
- * Registration
- */
+/* --- Registration --------------------------------------------------------- */
 
 /* What is to be done for an announcement that is due */
 typedef enum ucs_regcache_announced_act {
@@ -608,9 +598,8 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
     announced = &cache->plan.hearing->announced;
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
-            (of->until != 0) && (of->until > now) &&
-            ((of->due <= now) || cache->plan.ops->keeps)) {
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && (of->until != 0) &&
+            (of->until > now) && ((of->due <= now) || cache->plan.ops->keeps)) {
             ucs_regcache_announced_due(cache, of, now);
         }
     }

@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_ANNOUNCE_H_
 #define UCS_REGCACHE_ANNOUNCE_H_
 
 #include <ucs/regcache/region/region.h>
 #include <ucs/predict/operation.h>
 
-/**
- * @file announce.h
- *
+/*
  * Announced uses: receives that the program has posted and that are long enough to need
  * a registration. Such a use is certain, also of a buffer that was never used before;
  * only its time is not, for that is the partner's. So its buffer is registered at once,
@@ -29,8 +25,6 @@
  * region like others: events strike it, and ceilings evict it. Owned by the thread that
  * steps.
  */
-
-BEGIN_C_DECLS
 
 /** Receives that are remembered at once; of more the latest are. */
 #define UCS_REGCACHE_ANNOUNCED 128u
@@ -89,7 +83,5 @@ typedef struct ucs_regcache_announced {
     double                      saved;     /* of the use being learned from */
     int                         was_ready; /* likewise */
 } ucs_regcache_announced_t;
-
-END_C_DECLS
 
 #endif

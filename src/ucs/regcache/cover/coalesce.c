@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 #include <ucs/regcache/register/register.h>
 #include <ucs/regcache/region/state.h>
@@ -36,9 +34,8 @@ typedef struct ucs_regcache_coalescing {
     int                    is_tight; /* what shares a page is taken in */
 } ucs_regcache_coalescing_t;
 
-static int
-ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
-                              const ucs_regcache_region_t *region)
+static int ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
+                                         const ucs_regcache_region_t *region)
 {
     uintptr_t start = ucs_max(merge->whole.start, region->node.start);
     uintptr_t end   = ucs_min(merge->whole.end, region->node.end);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "cover_int.h"
 
 #include <ucs/regcache/regcache_int.h>
@@ -37,7 +35,6 @@ ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
 {
     ucs_extents_node_t *node;
 
-    ucs_extents_init(&cache->memory.still);
     cache->config.cover = params->cover;
     if (params->cover.kind == UCS_REGCACHE_COVER_OFF) {
         return UCS_OK;
@@ -138,8 +135,7 @@ ucs_regcache_cover_behind(ucs_regcache_h cache,
  * and what is registered ahead for it is not brought into memory either.
  * @return Nonzero if that was tried in vain too often. */
 static int ucs_regcache_cover_is_vain(const ucs_regcache_field_t *field,
-                                      size_t row,
-                                      ucs_regcache_request_t *whole)
+                                      size_t row, ucs_regcache_request_t *whole)
 {
     /* Uses that a hint led to a cover are not among those that asked */
     whole->is_scattered = (field != NULL) && (row - row / 4 > field->asked);

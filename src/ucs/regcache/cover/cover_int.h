@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_COVER_INT_H_
 #define UCS_REGCACHE_COVER_INT_H_
 
@@ -11,14 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file cover_int.h
- *
+/*
  * What the files of covers do for each other; nobody else includes it. All are
  * called under the index lock.
  */
-
-BEGIN_C_DECLS
 
 /** Neighbours that are looked at to either side: those before the covers are as
  *  many as pieces, and 64 of these make covers of 64 pieces from then on. */
@@ -101,7 +95,5 @@ void ucs_regcache_cover_overlap(ucs_regcache_h cache,
                                 ucs_regcache_request_t *whole,
                                 const ucs_regcache_request_t *asked,
                                 size_t longest);
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_WALK_H_
 #define UCS_REGCACHE_WALK_H_
 
@@ -12,9 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file walk.h
- *
+/*
  * Reading ahead. Where the program walks through memory (ucs/predict/walk.h) the
  * steps that are next are registered together, in a *window*: a cover that a walk
  * has made. The use that finds the next step not registered makes one, the helper
@@ -31,8 +27,6 @@
  *
  * Functions are called under the index lock, unless they say otherwise.
  */
-
-BEGIN_C_DECLS
 
 /** Beside a walk: how far ahead of it is registered, and for whom. */
 typedef struct ucs_regcache_pace {
@@ -116,7 +110,5 @@ ucs_regcache_region_t *ucs_regcache_walk_window(ucs_regcache_h cache,
 /** @return Nonzero if a walk that goes on is in the region, or just before it. */
 int ucs_regcache_walk_is_in(ucs_regcache_h cache,
                             const ucs_regcache_region_t *region, uint64_t now);
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_APPLY_H_
 #define UCS_REGCACHE_APPLY_H_
 
@@ -8,9 +6,7 @@
 
 #include <ucs/predict/order/order.h>
 
-/**
- * @file apply.h
- *
+/*
  * Applies a forecast: puts the buffer's item into the list of the registration
  * queue where it belongs, and deregisters what is given up.
  *
@@ -21,8 +17,6 @@
  *   in use              HELD, or EXPECTED if its end is looked for
  *   given up            none
  */
-
-BEGIN_C_DECLS
 
 /** A buffer that a predictor knows, and the region in which it was last registered.
  *  That region stays DORMANT for as long as the buffer is known. The helper's. */
@@ -45,7 +39,5 @@ typedef struct ucs_regcache_buffers {
 /** @param [in] buffer  Current. */
 void ucs_regcache_apply(ucs_regcache_h cache, const ucs_regcache_buffer_t *buffer,
                         const ucs_predict_forecast_t *forecast, uint64_t now);
-
-END_C_DECLS
 
 #endif

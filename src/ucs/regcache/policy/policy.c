@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "policy.h"
 
 static const ucs_regcache_policy_ops_t ucs_regcache_policy_leave_pinned = {
@@ -11,7 +9,7 @@ static const ucs_regcache_policy_ops_t ucs_regcache_policy_on_demand = {
     .idle = UCS_REGCACHE_IDLE_DROP
 };
 
-static const ucs_regcache_policy_ops_t *const ucs_regcache_policies[] = {
+const ucs_regcache_policy_ops_t *const ucs_regcache_policies[] = {
     [UCS_REGCACHE_POLICY_PREDICT]      = &ucs_regcache_policy_order,
     [UCS_REGCACHE_POLICY_PAPER]        = &ucs_regcache_policy_paper,
     [UCS_REGCACHE_POLICY_RENT]         = &ucs_regcache_policy_order,
@@ -31,9 +29,3 @@ const char *ucs_regcache_policy_names[] = {
     [UCS_REGCACHE_POLICY_OVERLAP]      = "overlap",
     [UCS_REGCACHE_POLICY_LAST]         = NULL
 };
-
-const ucs_regcache_policy_ops_t *
-ucs_regcache_policy_get(ucs_regcache_policy_t policy)
-{
-    return ucs_regcache_policies[policy];
-}

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_POLICY_H_
 #define UCS_REGCACHE_POLICY_H_
 
@@ -9,9 +7,7 @@
 #include <ucs/regcache/regcache.h>
 #include <ucs/datastruct/dq.h>
 
-/**
- * @file policy.h
- *
+/*
  * A policy says what becomes of a registration that nobody uses. It is a table of
  * functions; nothing else in the cache knows a policy by name.
  *
@@ -25,8 +21,6 @@
  * Unless it says otherwise, a function is called by the helper only, without
  * the index lock.
  */
-
-BEGIN_C_DECLS
 
 /** A policy. If @a idle is UCS_REGCACHE_IDLE_QUEUE, @a init and @a cleanup are
  *  set, and @a until and @a expired are unless the policy puts nothing into the
@@ -116,10 +110,8 @@ extern const ucs_regcache_policy_ops_t ucs_regcache_policy_order;
 extern const ucs_regcache_policy_ops_t ucs_regcache_policy_paper;
 extern const ucs_regcache_policy_ops_t ucs_regcache_policy_overlap;
 
-/** @return The policy of this value, which is below
- *          UCS_REGCACHE_POLICY_LAST. */
-const ucs_regcache_policy_ops_t *
-ucs_regcache_policy_get(ucs_regcache_policy_t policy);
+/** By the value of the policy, which is below UCS_REGCACHE_POLICY_LAST. */
+extern const ucs_regcache_policy_ops_t *const ucs_regcache_policies[];
 
 /** @return A use that is over, as a predictor learns from it. The region may
  *          have begun another life since: its access is a hint. */
@@ -132,7 +124,5 @@ static inline ucs_predict_use_t ucs_regcache_policy_learns(const ucs_use_t *use)
             .length   = use->length,
             .type     = ucs_load_relaxed(&use->region->access)};
 }
-
-END_C_DECLS
 
 #endif

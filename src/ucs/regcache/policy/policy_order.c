@@ -1,12 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "apply.h"
 #include <ucs/regcache/plan/rank.h>
 
 #include <ucs/regcache/regcache_int.h>
 
-#include <ucs/predict/order/order.h>
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
@@ -344,9 +341,7 @@ static void ucs_regcache_order_expired(ucs_regcache_h cache,
     }
 }
 
-/*
- * Eviction
- */
+/* --- Eviction ------------------------------------------------------------- */
 
 static int64_t ucs_regcache_order_distance(ucs_regcache_h cache,
                                            ucs_regcache_region_t *region)

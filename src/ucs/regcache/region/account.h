@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_ACCOUNT_H_
 #define UCS_REGCACHE_ACCOUNT_H_
 
@@ -9,14 +7,10 @@
 
 #include <stdint.h>
 
-/**
- * @file account.h
- *
+/*
  * Figures of the registration cache, and what changes them. Under the index
  * lock.
  */
-
-BEGIN_C_DECLS
 
 /** What the figures in the cache's `stats` are reckoned with. These change under the
  *  lock only as well: pinned_bytes == sum of the pages of all regions that are
@@ -81,7 +75,5 @@ void ucs_regcache_account_planned(ucs_regcache_h cache,
  *  anew. */
 void ucs_regcache_account_end(ucs_regcache_h cache,
                               ucs_regcache_region_t *region);
-
-END_C_DECLS
 
 #endif

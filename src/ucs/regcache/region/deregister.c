@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 #include "state.h"
 
@@ -12,9 +10,7 @@
  * the thread that ends the use would wait some milliseconds */
 #define UCS_REGCACHE_LATER_BYTES (64ul << 20)
 
-/*
- * Deregistration
- */
+/* --- Deregistration ------------------------------------------------------- */
 
 void ucs_regcache_region_deregister(ucs_regcache_h cache,
                                     ucs_regcache_region_t *region,
@@ -45,9 +41,7 @@ void ucs_regcache_region_deregister(ucs_regcache_h cache,
     ucs_regcache_unlock(cache);
 }
 
-/*
- * Reclaiming
- */
+/* --- Reclaiming ----------------------------------------------------------- */
 
 static void ucs_regcache_complete(ucs_regcache_h cache,
                                   ucs_regcache_invalidate_t *list)

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "index.h"
 
 #include <ucs/sys/preprocessor.h>
@@ -10,12 +8,6 @@ static ucs_regcache_region_t *ucs_regcache_index_region(ucs_itree_node_t *node)
 {
     return (node == NULL) ? NULL :
                             ucs_container_of(node, ucs_regcache_region_t, node);
-}
-
-void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch)
-{
-    ucs_itree_init(&index->tree);
-    index->stretch = stretch;
 }
 
 void ucs_regcache_index_add(ucs_regcache_index_t *index,

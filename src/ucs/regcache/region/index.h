@@ -1,16 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_INDEX_H_
 #define UCS_REGCACHE_INDEX_H_
 
 #include "region.h"
-#include <ucs/sys/compiler_def.h>
 #include <ucs/sys/hash.h>
 
-/**
- * @file index.h
- *
+/*
  * Look-up structures of the registration cache.
  *
  * The truth is an interval tree (by range) and a chained hash table (by the
@@ -19,14 +14,13 @@
  * anything, the region's own word and fields decide [R-LIVE].
  */
 
-BEGIN_C_DECLS
-
 #define UCS_REGCACHE_INDEX_BITS    12
 
 #define UCS_REGCACHE_INDEX_SLOTS (1u << UCS_REGCACHE_INDEX_BITS)
 
 typedef _Atomic(ucs_regcache_region_t *) ucs_regcache_hint_t;
 
+/** All zeros if empty: what is never used is not touched. */
 typedef struct ucs_regcache_index {
     ucs_regcache_hint_t   range_hints[UCS_REGCACHE_INDEX_SLOTS];
     ucs_regcache_hint_t   memh_hints[UCS_REGCACHE_INDEX_SLOTS];
@@ -34,10 +28,6 @@ typedef struct ucs_regcache_index {
     ucs_itree_t           tree;
     unsigned              stretch; /* of dormant regions; 1: exact ones only */
 } ucs_regcache_index_t;
-
-/** @param [out] index   Zeroed by the caller: what is never used is not touched.
- *  @param [in]  stretch As in the struct. */
-void ucs_regcache_index_init(ucs_regcache_index_t *index, unsigned stretch);
 
 /** Take a region into the look-up by range. Under the lock. */
 void ucs_regcache_index_add(ucs_regcache_index_t *index,
@@ -99,7 +89,5 @@ ucs_regcache_index_memh_hint(ucs_regcache_index_t *index,
 {
     return &index->memh_hints[ucs_regcache_index_hash((uintptr_t)memh, 0)];
 }
-
-END_C_DECLS
 
 #endif

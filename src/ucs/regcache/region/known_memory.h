@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_KNOWN_MEMORY_H_
 #define UCS_REGCACHE_KNOWN_MEMORY_H_
 
@@ -11,14 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file known_memory.h
- *
+/*
  * What is known of memory, whoever has registered it: may a registration of it
  * outlive its use, and which neighbours may it be registered with?
  */
-
-BEGIN_C_DECLS
 
 /** After so many refusals by the lower domain no covers are tried any more: each costs
  *  a use a registration in vain. */
@@ -136,7 +130,5 @@ void ucs_regcache_cover_mapped(ucs_regcache_h cache, uintptr_t start,
 /** A use has found its range in a cover. */
 void ucs_regcache_cover_serves(ucs_regcache_h cache,
                                const ucs_regcache_request_t *request);
-
-END_C_DECLS
 
 #endif

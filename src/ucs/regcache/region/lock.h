@@ -1,16 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_LOCK_H_
 #define UCS_REGCACHE_LOCK_H_
 
 #include <ucs/regcache/regcache.h>
 
-/**
- * @file lock.h
- *
- * The index lock.
- */
+/* The index lock. */
 
 BEGIN_C_DECLS
 

@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_LRU_H_
 #define UCS_REGCACHE_LRU_H_
 
 #include <ucs/datastruct/heap.h>
 #include <ucs/regcache/region/region.h>
 
-/**
- * @file lru.h
- *
+/*
  * Registered regions, the least recently used on top of a heap. A use does not touch
  * the heap (the hit path takes no lock): the key that a region has there may be older
  * than its last use, never younger, and @ref ucs_regcache_lru_oldest corrects the ones

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_REGION_H_
 #define UCS_REGCACHE_REGION_H_
 
@@ -16,9 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file region.h
- *
+/*
  * A region is one registration, or the memory of one that the helper intends
  * to make again. Its life is one atomic word:
  *

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_RELEASE_H_
 #define UCS_REGCACHE_RELEASE_H_
 
@@ -11,13 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file release.h
- *
- * The end of a use, and of a registration.
- */
-
-BEGIN_C_DECLS
+/* The end of a use, and of a registration. */
 
 /** Regions of unmapped memory that may wait for the helper. Beyond that a use that
  *  registers deregisters them. */
@@ -77,7 +69,5 @@ void ucs_regcache_region_put(ucs_regcache_h cache,
 
 /** The last user of a doomed region has gone. */
 void ucs_regcache_doomed(ucs_regcache_h cache, ucs_regcache_region_t *region);
-
-END_C_DECLS
 
 #endif

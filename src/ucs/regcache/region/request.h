@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_REQUEST_H_
 #define UCS_REGCACHE_REQUEST_H_
 
@@ -9,13 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file request.h
- *
+/*
  * What a use asks for, as it is handed on, and what it has lost.
  */
-
-BEGIN_C_DECLS
 
 /**
  * What a use asks for: filled once where it comes in, and handed on as it is.
@@ -46,7 +40,5 @@ typedef struct ucs_regcache_loss {
     uint64_t            since; /* ns: up to then it is */
     ucs_regcache_lost_t why;   /* it loses since */
 } ucs_regcache_loss_t;
-
-END_C_DECLS
 
 #endif

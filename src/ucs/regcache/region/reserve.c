@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/sys/mem/own_memory.h>
@@ -28,9 +26,8 @@ typedef struct ucs_regcache_supply {
 
 static ucs_extents_t *ucs_regcache_reserve_set(ucs_regcache_h cache, unsigned i)
 {
-    ucs_extents_t *sets[] = {
-            &cache->memory.seen, &cache->memory.kept, &cache->memory.barred,
-            &cache->memory.still};
+    ucs_extents_t *sets[] = {&cache->memory.seen, &cache->memory.kept,
+                             &cache->memory.barred, &cache->memory.still};
 
     return (i < 4) ? sets[i] : &cache->memory.given[i - 4].bytes;
 }
@@ -70,16 +67,6 @@ static int ucs_regcache_supply_note(ucs_regcache_h cache,
         is_short |= supply->wants_segment[i];
     }
     return is_short;
-}
-
-static ucs_regcache_chunk_t *ucs_regcache_supply_chunk(void)
-{
-    ucs_regcache_chunk_t *chunk = ucs_own_alloc(sizeof(*chunk));
-
-    if (chunk != NULL) {
-        memset(chunk, 0, sizeof(*chunk));
-    }
-    return chunk;
 }
 
 static ucs_extents_node_t *ucs_regcache_supply_nodes(void)
@@ -123,7 +110,7 @@ static int ucs_regcache_supply_fill(ucs_regcache_supply_t *supply)
     unsigned i;
 
     if (supply->wants_chunk) {
-        supply->chunk = ucs_regcache_supply_chunk();
+        supply->chunk = ucs_own_alloc(sizeof(*supply->chunk));
         is_full      &= supply->chunk != NULL;
     }
     for (i = 0; i < UCS_REGCACHE_RESERVE_SETS; ++i) {
@@ -158,10 +145,12 @@ static void ucs_regcache_store_add(ucs_regcache_store_t *store,
     store->num_regions += UCS_REGCACHE_CHUNK;
 }
 
-/* Under the lock. What is left is a segment that another thread has added. */
-static void ucs_regcache_supply_give(ucs_regcache_h cache,
-                                     ucs_regcache_supply_t *supply)
+/* Under the lock. @return Zero if a segment is left, which another thread has
+ * added. */
+static int ucs_regcache_supply_give(ucs_regcache_h cache,
+                                    ucs_regcache_supply_t *supply)
 {
+    int is_given = 1;
     ucs_extents_node_t *node;
     unsigned i;
 
@@ -181,31 +170,20 @@ static void ucs_regcache_supply_give(ucs_regcache_h cache,
             ucs_heap_grow(&cache->lru[i], supply->segment[i]);
             supply->segment[i] = NULL;
         }
+        is_given &= supply->segment[i] == NULL;
     }
-}
-
-static int ucs_regcache_supply_is_given(const ucs_regcache_supply_t *supply)
-{
-    unsigned i;
-
-    for (i = 0; i < UCS_REGCACHE_CLASS_LAST; ++i) {
-        if (supply->segment[i] != NULL) {
-            return 0;
-        }
-    }
-    return 1;
+    return is_given;
 }
 
 ucs_status_t ucs_regcache_lock_reserved(ucs_regcache_h cache)
 {
     ucs_regcache_supply_t supply = {.chunk = NULL};
-    int is_short;
+    int is_given;
 
     for (;;) {
         ucs_regcache_lock(cache);
-        ucs_regcache_supply_give(cache, &supply);
-        is_short = ucs_regcache_supply_note(cache, &supply);
-        if (!is_short && ucs_regcache_supply_is_given(&supply)) {
+        is_given = ucs_regcache_supply_give(cache, &supply);
+        if (!ucs_regcache_supply_note(cache, &supply) && is_given) {
             return UCS_OK;
         }
 

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 #include "state.h"
 
 #include <ucs/sys/compiler_def.h>
 
-/*
- * FREE
- */
+/* --- FREE ----------------------------------------------------------------- */
 
 static ucs_regcache_region_t *ucs_regcache_region_alloc(ucs_regcache_h cache)
 {
@@ -36,9 +32,7 @@ void ucs_regcache_region_free(ucs_regcache_h cache,
     ++cache->store.num_free;
 }
 
-/*
- * REGISTERING
- */
+/* --- REGISTERING ---------------------------------------------------------- */
 
 static ucs_regcache_idle_t
 ucs_regcache_region_idle(ucs_regcache_h cache,
@@ -148,9 +142,7 @@ ucs_regcache_region_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
     return region;
 }
 
-/*
- * LIVE
- */
+/* --- LIVE ----------------------------------------------------------------- */
 
 /* References do not change while a region is REGISTERING */
 ucs_status_t
@@ -237,9 +229,7 @@ void ucs_regcache_region_fail(ucs_regcache_h cache,
     }
 }
 
-/*
- * DEREGISTERING
- */
+/* --- DEREGISTERING -------------------------------------------------------- */
 
 int ucs_regcache_region_take_idle(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
@@ -310,9 +300,7 @@ void ucs_regcache_region_forget(ucs_regcache_h cache,
     ucs_regcache_region_free(cache, region);
 }
 
-/*
- * Doom
- */
+/* --- Doom ----------------------------------------------------------------- */
 
 uint64_t ucs_regcache_region_doom(ucs_regcache_h cache,
                                   ucs_regcache_region_t *region)
@@ -446,9 +434,7 @@ int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
     return reclaim;
 }
 
-/*
- * Lock
- */
+/* --- Lock ----------------------------------------------------------------- */
 
 /* Memory events that interrupted the lock's owner could not say which regions they
  * strike, so all are struck. An event that comes meanwhile is covered: nothing comes into
@@ -506,9 +492,7 @@ int ucs_regcache_try_lock(ucs_regcache_h cache)
     return 1;
 }
 
-/*
- * The helper
- */
+/* --- The helper ----------------------------------------------------------- */
 
 int ucs_regcache_keeps_idle(ucs_regcache_h cache)
 {

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_STATE_H_
 #define UCS_REGCACHE_STATE_H_
 
@@ -9,14 +7,10 @@
 
 #include <stdint.h>
 
-/**
- * @file state.h
- *
+/*
  * What changes the state of a region, and what a memory event does to all that
  * overlap a range.
  */
-
-BEGIN_C_DECLS
 
 /** What the gate is made of: while it is not open there are no hits. */
 enum {
@@ -126,7 +120,5 @@ int ucs_regcache_was_struck(ucs_regcache_h cache, uintptr_t start,
 
 /** Wait until the gate is open. */
 void ucs_regcache_pass_gate(ucs_regcache_h cache);
-
-END_C_DECLS
 
 #endif

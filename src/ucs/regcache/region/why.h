@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_WHY_H_
 #define UCS_REGCACHE_WHY_H_
 
@@ -9,9 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/**
- * @file why.h
- *
+/*
  * Why memory is held and time is lost. Each pinned byte is held for one reason
  * at a time, and each loss has one cause, so both lists add up to the whole.
  */

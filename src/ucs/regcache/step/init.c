@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/paper/callsite.h>
@@ -14,7 +12,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
 {
     ucs_regcache_plan_t *plan = &cache->plan;
 
-    plan->ops      = ucs_regcache_policy_get(params->policy);
+    plan->ops      = ucs_regcache_policies[params->policy];
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;

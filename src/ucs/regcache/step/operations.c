@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/sys/hash.h>
@@ -77,9 +75,7 @@ uint64_t ucs_regcache_wants_from(ucs_regcache_h cache)
                    UINT64_MAX;
 }
 
-/*
- * Hearing
- */
+/* --- Hearing -------------------------------------------------------------- */
 
 static void ucs_regcache_operation(ucs_regcache_h cache,
                                   const ucs_operation_t *operation)

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/regcache/region/state.h>
@@ -8,9 +6,7 @@
 
 #include <math.h>
 
-/*
- * When it comes next
- */
+/* --- When it comes next --------------------------------------------------- */
 
 /* The helper rests for so long, ns, before it looks for uses only to learn from
  * them: it does not fight hits for cache lines */
@@ -154,9 +150,7 @@ static uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     return ucs_min(next, begin); /* what was promised is kept */
 }
 
-/*
- * Uses that were lost
- */
+/* --- Uses that were lost -------------------------------------------------- */
 
 /* Under the lock: idle for a while, and not about to be used. A use that is expected
  * later does not matter: the lost one would have had the region deregistered until
@@ -279,9 +273,7 @@ static void ucs_regcache_sweep(ucs_regcache_h cache, uint64_t lost,
     ucs_regcache_sweep_lot(cache, now);
 }
 
-/*
- * The step
- */
+/* --- The step ------------------------------------------------------------- */
 
 /* A time slice of the system, ns: bounds how late the helper counts as, and how
  * much earlier it registers for that */
@@ -416,9 +408,8 @@ static void ucs_regcache_step_late(ucs_regcache_h cache, uint64_t now)
 static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
 {
     uint64_t lost    = ucs_dq_lost(cache->use.queue);
-    unsigned batches = (lost == cache->plan.sweep.lost) ?
-                               UCS_REGCACHE_BATCHES :
-                               1;
+    unsigned batches = (lost == cache->plan.sweep.lost) ? UCS_REGCACHE_BATCHES :
+                                                          1;
     uint64_t next;
     int list;
 
@@ -474,7 +465,6 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
     }
     next = ucs_regcache_step_within(cache, now);
     ucs_regcache_idle_end(cache);
-    return cache->plan.idling.is_short ?
-                   now :
-                   ucs_min(next, cache->plan.idling.due);
+    return cache->plan.idling.is_short ? now :
+                                         ucs_min(next, cache->plan.idling.due);
 }

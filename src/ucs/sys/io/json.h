@@ -1,23 +1,15 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_JSON_H_
 #define UCS_JSON_H_
-
-#include <ucs/sys/compiler_def.h>
 
 #include <stdint.h>
 #include <stdio.h>
 
-/**
- * @file json.h
- *
+/*
  * A writer for flat JSON objects. Text is always valid UTF-8, numbers have a
  * decimal point in any locale, infinities become null. Errors stay in the
  * stream's error indicator.
  */
-
-BEGIN_C_DECLS
 
 typedef struct ucs_json {
     FILE       *stream;
@@ -42,7 +34,5 @@ void ucs_json_null(ucs_json_t *json, const char *key);
 /** Member whose value is an array of @a count strings. */
 void ucs_json_strings(ucs_json_t *json, const char *key,
                       const char *const *values, unsigned count);
-
-END_C_DECLS
 
 #endif

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_LOG_H_
 #define UCS_LOG_H_
 
 #include <ucs/debug/log_def.h>
 
-/**
- * @file log.h
- *
+/*
  * Messages of the helper: one line each, through UCX's log, under the name
  * HELPER and with a level of its own (UCX_MD_HELPER_LOG). Never to be called
  * from a memory event, for a log line allocates. A line is lost where the log is a

@@ -1,9 +1,5 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/io/own_fd.h>
-
-#include <ucs/sys/sync/atomic.h>
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_OWN_FD_H_
 #define UCS_OWN_FD_H_
 
@@ -9,9 +7,7 @@
 
 #include <sys/types.h>
 
-/**
- * @file own_fd.h
- *
+/*
  * A descriptor of ours in the program's table. The program may close it, with
  * all descriptors that it does not know, or put a file of its own in its place,
  * even the same one. So the file's number and device, and a mark of its being open,

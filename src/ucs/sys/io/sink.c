@@ -1,13 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/io/sink.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -95,17 +92,10 @@ int ucs_sink_open(const char *path, mode_t mode, const char **why)
         fd = open(path, flags | O_CREAT | O_NOFOLLOW, mode);
     }
     if ((fd < 0) || (fstat(fd, &st) != 0)) {
-        goto err;
+        *why = strerror(errno);
+    } else if (ucs_sink_classify(&st, why) != UCS_SINK_REFUSED) {
+        return fd;
     }
-
-    if (ucs_sink_classify(&st, why) == UCS_SINK_REFUSED) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-
-err:
-    *why = strerror(errno);
     if (fd >= 0) {
         close(fd);
     }

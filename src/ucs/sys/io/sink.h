@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_SINK_H_
 #define UCS_SINK_H_
 
@@ -8,9 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/**
- * @file sink.h
- *
+/*
  * Checks paths that the helper writes to. The job must neither wait for them
  * nor end because of them, so the helper opens regular files only: opening a
  * pipe or a device may wait or act, and closing a pipe may end its reader. The

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_STREAM_H_
 #define UCS_STREAM_H_
 
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file stream.h
- *
+/*
  * The program's output and error streams, which are lent to us. A program may close
  * them, as daemons do, and its next file or connection has their number. So what we
  * say goes to a terminal or another device, or to the file that was there when this

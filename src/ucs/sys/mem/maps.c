@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/mem/maps.h>
 
 #include <errno.h>
@@ -133,8 +131,7 @@ static int ucs_maps_char(ucs_maps_parser_t *parser, char c)
         return 0;
     }
 
-    if ((c == ' ') || ((c == '-') &&
-                       (parser->field == UCS_MAPS_FIELD_START))) {
+    if ((c == ' ') || ((c == '-') && (parser->field == UCS_MAPS_FIELD_START))) {
         ucs_maps_field_end(parser);
     } else if (parser->field == UCS_MAPS_FIELD_PERMS) {
         ucs_maps_perm(&parser->vma, c);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_MAPS_H_
 #define UCS_MAPS_H_
 
@@ -9,9 +7,7 @@
 
 #include <stdint.h>
 
-/**
- * @file maps.h
- *
+/*
  * The mappings of this process as the kernel tells of them: /proc/PID/maps read
  * as text, and asked for a single one where the kernel can be (PROCMAP_QUERY,
  * Linux 6.11). Nothing here allocates, logs or takes a lock. Thread-safe.

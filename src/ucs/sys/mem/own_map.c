@@ -1,12 +1,9 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/mem/own_map.h>
 
 #include <ucs/sys/hash.h>
 #include <ucs/sys/sync/atomic.h>
 
-#include <stdint.h>
 #include <string.h>
 #include <sys/auxv.h>
 

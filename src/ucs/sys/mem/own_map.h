@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_OWN_MAP_H_
 #define UCS_OWN_MAP_H_
 
@@ -12,9 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/**
- * @file own_map.h
- *
+/*
  * Pages of our own that are never locked, in spite of mlockall(), and do not
  * count towards RLIMIT_MEMLOCK. Any thread. By system calls: the library's
  * functions would tell the caches, and nothing of ours is registered.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_OWN_MEMORY_H_
 #define UCS_OWN_MEMORY_H_
 
@@ -9,9 +7,7 @@
 
 #include <stddef.h>
 
-/**
- * @file own_memory.h
- *
+/*
  * Memory outside the program's heap:
  *  - a thread of ours that allocates by malloc() has the C library make an
  *    arena for it, 64 to 128 MB of address space, which `ulimit -v` limits;

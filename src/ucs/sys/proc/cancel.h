@@ -1,14 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_CANCEL_H_
 #define UCS_CANCEL_H_
 
-#include <ucs/sys/compiler_def.h>
-
 #include <pthread.h>
-
-BEGIN_C_DECLS
 
 /**
  * Defer cancellation of the calling thread. Drivers and log lines contain
@@ -31,7 +25,5 @@ static inline void ucs_cancel_restore(int old)
 {
     pthread_setcancelstate(old, NULL);
 }
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_DEAD_H_
 #define UCS_DEAD_H_
 
@@ -11,9 +9,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/**
- * @file dead.h
- *
+/*
  * Whether another process lives. Between its death and its burial by a parent, which
  * launchers put off, it is a zombie, to which kill() succeeds. Nothing is opened: what is,
  * has for a moment a number in the program's table of descriptors that the program may
@@ -23,7 +19,7 @@
 /* A folder of a thread is one link, and two are those of any folder */
 #define UCS_DEAD_TASK_LINKS 3
 
-/* The dead have no memory, and so no program. Nor has a process whose first thread has
+/** The dead have no memory, and so no program. Nor has a process whose first thread has
  * ended before others, of which older kernels say that it has no such mapping. */
 static inline int ucs_pid_has_program(pid_t pid)
 {

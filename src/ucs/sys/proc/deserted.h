@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_DESERTED_H_
 #define UCS_DESERTED_H_
 
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file deserted.h
- *
+/*
  * A process whose first thread has called pthread_exit() ends with its last
  * thread, which calls exit(0). The C library counts our threads too, which may
  * never end. So from then on a thread of ours looks now and then whether only

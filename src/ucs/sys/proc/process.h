@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PROCESS_H_
 #define UCS_PROCESS_H_
 
@@ -9,9 +7,7 @@
 
 #include <stdint.h>
 
-/**
- * @file process.h
- *
+/*
  * Numbers of processes, to notice a fork. A child that was made by a raw system
  * call (syscall(SYS_fork), clone(SIGCHLD)) has run no fork handler, and finds
  * locks held by threads that it does not have. So a page that the kernel wipes

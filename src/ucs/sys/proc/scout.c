@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/proc/scout.h>
 #include <ucs/sys/sync/futex.h>
 #include <ucs/sys/mem/own_memory.h>
@@ -154,8 +152,7 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
 
     /* acq_rel [R-WAKE]: it fails if a wake-up came since the last look, whose
      * queue entry the step before may have missed, or a sooner time */
-    if ((at > now) &&
-        ucs_cas_acq_rel(&scout->word, &awake, UCS_SCOUT_ASLEEP)) {
+    if ((at > now) && ucs_cas_acq_rel(&scout->word, &awake, UCS_SCOUT_ASLEEP)) {
         ucs_scout_wait(scout, &scout->word, UCS_SCOUT_ASLEEP, bell, seen,
                        (at == UINT64_MAX) ? UCS_FUTEX_FOREVER : at - now);
     }
@@ -165,9 +162,7 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
            UCS_SCOUT_NOTIFIED;
 }
 
-/*
- * The thread
- */
+/* --- The thread ----------------------------------------------------------- */
 
 /* This thread runs only if a core is idle */
 static void ucs_scout_give(ucs_scout_h scout)
@@ -208,9 +203,7 @@ static void *ucs_scout_main(void *arg)
     return NULL;
 }
 
-/*
- * The helper's side
- */
+/* --- The helper's side ---------------------------------------------------- */
 
 ucs_status_t ucs_scout_create(int is_idle, ucs_scout_h *scout_p)
 {
@@ -239,9 +232,8 @@ void ucs_scout_destroy(ucs_scout_h scout)
 
 void ucs_scout_start(ucs_scout_h scout)
 {
-    if (scout->is_idle &&
-        (ucs_spawn(&scout->spawned, UCS_SCOUT_STACK_SIZE, ucs_scout_main,
-                   scout) != 0)) {
+    if (scout->is_idle && (ucs_spawn(&scout->spawned, UCS_SCOUT_STACK_SIZE,
+                                     ucs_scout_main, scout) != 0)) {
         scout->is_idle = 0;
     }
 }

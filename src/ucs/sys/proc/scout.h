@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_SCOUT_H_
 #define UCS_SCOUT_H_
 
@@ -11,9 +9,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-/**
- * @file scout.h
- *
+/*
  * When a helper's turn comes: it is woken or its time has come, and, if it
  * takes only idle processor time, a core is idle.
  *

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/proc/spawn.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/process.h>

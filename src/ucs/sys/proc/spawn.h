@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_SPAWN_H_
 #define UCS_SPAWN_H_
 
@@ -10,9 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file spawn.h
- *
+/*
  * Starts our threads. The application does not know them, so its signal
  * handlers must never run on them.
  */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/proc/thread.h>
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/proc/scout.h>
@@ -13,7 +11,6 @@
 #include <ucs/sys/math.h>
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -553,8 +550,7 @@ int ucs_thread_end(ucs_thread_h thread)
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
-               !ucs_thread_steps_here(thread) &&
-               (ucs_clock_now() < end)) {
+               !ucs_thread_steps_here(thread) && (ucs_clock_now() < end)) {
             nanosleep(&pause, NULL);
         }
     }

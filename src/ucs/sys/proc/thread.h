@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_THREAD_H_
 #define UCS_THREAD_H_
 
@@ -10,9 +8,7 @@
 #include <sched.h>
 #include <stdint.h>
 
-/**
- * @file thread.h
- *
+/*
  * The helper thread: runs the step functions of its jobs, one after the other, each when
  * its time has come or it is woken, and sleeps on a futex otherwise. It never spins,
  * blocks all signals, is named "ucx-helper", and uses timers without slack. Optionally

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_HELPER_ATOMIC_H_
 #define UCS_HELPER_ATOMIC_H_
 
@@ -17,9 +15,7 @@ using std::memory_order_seq_cst;
 #include <stdatomic.h>
 #endif
 
-/**
- * @file atomic.h
- *
+/*
  * Atomics with the memory order in the operation's name. All `_Atomic` objects
  * are read and written by these. Types are written `_Atomic(type)`.
  *

@@ -1,20 +1,12 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_EXIT_MUTEX_H_
 #define UCS_EXIT_MUTEX_H_
-
-#ifndef _GNU_SOURCE
-#  error "define _GNU_SOURCE"
-#endif
 
 #include <errno.h>
 #include <pthread.h>
 #include <time.h>
 
-/**
- * @file exit_mutex.h
- *
+/*
  * A mutex that exit() takes. A signal handler may call exit(). The thread that it
  * interrupted may have the mutex, or a lock that the mutex's owner waits for. So a
  * thread that has it takes it once more, and a wait ends.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_FIRST_H_
 #define UCS_FIRST_H_
 
@@ -10,16 +8,12 @@
 
 #include <stdint.h>
 
-/**
- * @file first.h
- *
+/*
  * A sum that the first thread changes without a read-modify-write, for most
  * programs communicate from one thread; other threads use another word. The
  * first thread is the first that comes. A later thread can have its identity
  * only after its end.
  */
-
-BEGIN_C_DECLS
 
 typedef struct ucs_first {
     _Atomic(const void*) thread; /* NULL: none has come yet */
@@ -43,8 +37,7 @@ static inline int ucs_first_is_me(ucs_first_t *first)
     const void *thread = ucs_load_relaxed(&first->thread);
 
     return ucs_likely(thread == self) ||
-           ((thread == NULL) &&
-            ucs_cas_relaxed(&first->thread, &thread, self));
+           ((thread == NULL) && ucs_cas_relaxed(&first->thread, &thread, self));
 }
 
 /** @return The sum after @a value was added to it. */
@@ -65,7 +58,5 @@ static inline uint64_t ucs_first_sum_get(ucs_first_sum_t *sum)
 {
     return ucs_load_relaxed(&sum->first) + ucs_load_relaxed(&sum->others);
 }
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_FUTEX_H_
 #define UCS_FUTEX_H_
 
@@ -9,9 +7,7 @@
 
 #include <stdint.h>
 
-/**
- * @file futex.h
- *
+/*
  * Sleep on a word until another thread changes it and wakes. These functions do
  * not order memory: the word's loads and stores do. They neither allocate nor
  * fail; each wait may return early.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_GIVE_WAY_H_
 #define UCS_GIVE_WAY_H_
 
@@ -10,9 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/**
- * @file give_way.h
- *
+/*
  * Let another thread run, from a loop that waits for its next few instructions.
  */
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_LISTENERS_H_
 #define UCS_LISTENERS_H_
 
@@ -11,9 +9,7 @@
 
 #include <stddef.h>
 
-/**
- * @file listeners.h
- *
+/*
  * Objects that memory events visit, and that may leave while events come. An
  * event comes inside munmap() and the like, maybe from the allocator: a visit
  * takes no lock, allocates nothing and never waits. Leaving waits for the
@@ -91,6 +87,27 @@ static inline void ucs_listeners_exit(ucs_listeners_t *listeners, unsigned i)
     /* [R-READER] The sub pairs with the add in ucs_listeners_leave() */
     ucs_sub_acq_rel(&listeners->slots[i].readers, 1);
 }
+
+/** For @ref ucs_listeners_for_each. */
+static inline void *ucs_listeners_next(ucs_listeners_t *listeners, void *object,
+                                       unsigned *i_p)
+{
+    if (object != NULL) {
+        ucs_listeners_exit(listeners, (*i_p)++);
+        object = NULL;
+    }
+    while ((*i_p < UCS_LISTENERS_MAX) &&
+           ((object = ucs_listeners_enter(listeners, *i_p)) == NULL)) {
+        ++*i_p;
+    }
+    return object;
+}
+
+/** Visit all objects. A visit ends as the next one begins: not to be left before
+ *  the last. */
+#define ucs_listeners_for_each(_object, _i, _listeners) \
+    for ((_i) = 0, (_object) = NULL; \
+         ((_object) = ucs_listeners_next(_listeners, _object, &(_i))) != NULL;)
 
 END_C_DECLS
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_LOCK_H_
 #define UCS_LOCK_H_
 
@@ -9,9 +7,7 @@
 
 #include <pthread.h>
 
-/**
- * @file lock.h
- *
+/*
  * The compare-and-swap lock of Li et al. 2011, section 4.1. It is held for a
  * few hundred instructions, or for a bounded lot of a longer walk, and never
  * across a registration, system call, allocation, log line or callback: a

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "device_limits.h"
 
 #include <ucs/sys/io/own_fd.h>
@@ -46,31 +44,20 @@ typedef struct uct_helper_limits_calls {
     int        (*query_device)(void *context, uct_helper_limits_attr_t *attr);
 } uct_helper_limits_calls_t;
 
+/* @return Zero if one is missing */
 static int uct_helper_limits_find_calls(void *library,
                                         uct_helper_limits_calls_t *calls)
 {
-    const struct {
-        const char *name;
-        void       *call;
-    } names[] = {
-        {"ibv_get_device_list", &calls->get_device_list},
-        {"ibv_free_device_list", &calls->free_device_list},
-        {"ibv_get_device_name", &calls->get_device_name},
-        {"ibv_open_device", &calls->open_device},
-        {"ibv_close_device", &calls->close_device},
-        {"ibv_query_device", &calls->query_device}
-    };
-    void *symbol;
-    size_t i;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        symbol = dlsym(library, names[i].name);
-        if (symbol == NULL) {
-            return 0;
-        }
-        memcpy(names[i].call, &symbol, sizeof(symbol));
-    }
-    return 1;
+    calls->get_device_list  = dlsym(library, "ibv_get_device_list");
+    calls->free_device_list = dlsym(library, "ibv_free_device_list");
+    calls->get_device_name  = dlsym(library, "ibv_get_device_name");
+    calls->open_device      = dlsym(library, "ibv_open_device");
+    calls->close_device     = dlsym(library, "ibv_close_device");
+    calls->query_device     = dlsym(library, "ibv_query_device");
+    return (calls->get_device_list != NULL) &&
+           (calls->free_device_list != NULL) &&
+           (calls->get_device_name != NULL) && (calls->open_device != NULL) &&
+           (calls->close_device != NULL) && (calls->query_device != NULL);
 }
 
 static void uct_helper_limits_query(const uct_helper_limits_calls_t *calls,

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_DEVICE_LIMITS_H_
 #define UCT_HELPER_DEVICE_LIMITS_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file device_limits.h
- *
+/*
  * What the system and a device allow, as they say at the start. Opens descriptors for
  * a moment: while a domain is being opened, which does so as well.
  */

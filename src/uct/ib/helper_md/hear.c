@@ -1,16 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* PTHREAD_ERRORCHECK_MUTEX_INITIALIZER_NP */
-#endif
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "hear.h"
 #include "helper_md_int.h"
 
 #include <uct/ib/helper_md/report/trace_record.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/compiler_def.h>
 #include <ucs/sys/sync/exit_mutex.h>
 #include <ucs/sys/math.h>
 
@@ -55,9 +49,7 @@ static struct {
  * many or too few. */
 static _Atomic(int) uct_helper_hear_is_open;
 
-/*
- * The log
- */
+/* --- The log -------------------------------------------------------------- */
 
 static void uct_helper_hear_put(uct_helper_hear_log_t *log,
                                 const ucs_operation_t *operations,
@@ -156,9 +148,7 @@ void uct_helper_hear_step(uct_helper_md_t *md)
     } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
 }
 
-/*
- * Idle steps
- */
+/* --- Idle steps ----------------------------------------------------------- */
 
 /* An idle step of a domain */
 typedef struct uct_helper_hear_idle {
@@ -181,8 +171,7 @@ static uint64_t uct_helper_hear_idle(void *arg, uint64_t now)
     next           = ucs_regcache_idle_step(md->cache, now, idle->spare_ns);
     took           = ucs_clock_now() - now;
     idle->spare_ns = (idle->spare_ns > took) ? idle->spare_ns - took : 0;
-    idle->was_used = idle->was_used ||
-                     ucs_regcache_idle_was_used(md->cache);
+    idle->was_used = idle->was_used || ucs_regcache_idle_was_used(md->cache);
     return next;
 }
 
@@ -253,9 +242,7 @@ void uct_helper_posted(uintptr_t address, size_t length)
     pthread_mutex_unlock(&domains->lock.mutex);
 }
 
-/*
- * Life
- */
+/* --- Life ----------------------------------------------------------------- */
 
 /* A recording has all operations; it begins before any domain */
 static void uct_helper_hear_set_least(const uct_helper_hear_domains_t *domains)

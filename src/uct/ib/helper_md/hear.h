@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_HEAR_H_
 #define UCT_HELPER_HEAR_H_
 
@@ -10,9 +8,7 @@
 
 #include <stddef.h>
 
-/**
- * @file hear.h
- *
+/*
  * Passes operations from UCP's entry points (the door) to the caches of all
  * open domains, and takes the helper's step in an idle thread of the program.
  *

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "helper_md.h"
 #include "helper_md_int.h"
 #include "session.h"
@@ -229,8 +227,7 @@ uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
                              unsigned flags, uct_mem_h *memh_p)
 {
     return uct_helper_md_get_traced(uct_md, address, length, flags, NULL,
-                                    UCT_HELPER_MD_PATH,
-                                    memh_p);
+                                    UCT_HELPER_MD_PATH, memh_p);
 }
 
 static ucs_status_t
@@ -241,8 +238,7 @@ uct_helper_md_mem_reg_params_traced(uct_md_h uct_md, void *address,
 {
     return uct_helper_md_get_traced(uct_md, address, length,
                                     uct_abi_md_mem_reg_flags(params), params,
-                                    UCT_HELPER_MD_PATH,
-                                    memh_p);
+                                    UCT_HELPER_MD_PATH, memh_p);
 }
 
 static ucs_status_t

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_MD_H_
 #define UCT_HELPER_MD_H_
 
@@ -9,9 +7,7 @@
 
 #include <uct/api/uct.h>
 
-/**
- * @file helper_md.h
- *
+/*
  * The decorator: replaces the operation table of an open memory domain by a
  * private copy whose registrations go through a cache. The domain below
  * keeps its handles, so the transports do not notice.

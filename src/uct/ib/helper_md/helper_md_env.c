@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "hear.h"
 #include "helper_md_int.h"
 #include <ucs/sys/io/log.h>
@@ -304,9 +302,7 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
     return status;
 }
 
-/*
- * Marks
- */
+/* --- Marks ---------------------------------------------------------------- */
 
 /* Does the domain below leave marks on the pages that it registers? rdma-core
  * does once it was asked for fork support (ibv_fork_init(), which the preloaded
@@ -329,12 +325,10 @@ static int uct_helper_md_is_marking(uct_helper_md_t *md)
         return 0;
     }
 
-    before = ucs_maps_count((uintptr_t)pages,
-                                    (uintptr_t)pages + 3 * page);
+    before = ucs_maps_count((uintptr_t)pages, (uintptr_t)pages + 3 * page);
     if (uct_helper_env_mem_reg(md, pages + page, page, UCT_MD_MEM_ACCESS_ALL,
                                &memh) == UCS_OK) {
-        after = ucs_maps_count((uintptr_t)pages,
-                                       (uintptr_t)pages + 3 * page);
+        after = ucs_maps_count((uintptr_t)pages, (uintptr_t)pages + 3 * page);
         uct_helper_env_mem_dereg(md, memh, NULL);
     }
     munmap(pages, 3 * page);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_MD_INT_H_
 #define UCT_HELPER_MD_INT_H_
 
@@ -18,14 +16,10 @@
 
 #include <pthread.h>
 
-/**
- * @file helper_md_int.h
- *
+/*
  * Inside of a decorated domain, for the decorator, the world of its cache, its
  * node, its session and its forked child.
  */
-
-BEGIN_C_DECLS
 
 /** Flags of registrations that go straight to the domain below. The last two
  *  are UCT_MD_MEM_SYMMETRIC_RKEY (1.16) and UCT_MD_MEM_GVA (1.18). */
@@ -159,7 +153,5 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);
 /** Give a domain the operations of a forked child, without cache and thread. In
  *  a child only. */
 void uct_helper_child_enter(uct_helper_md_t *md);
-
-END_C_DECLS
 
 #endif

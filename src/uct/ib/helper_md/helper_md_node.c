@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "helper_md_int.h"
 #include <ucs/sys/io/log.h>
 
@@ -148,9 +146,7 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 }
 
-/*
- * Registrations of the device
- */
+/* --- Registrations of the device ------------------------------------------ */
 
 /* Of a large limit ranks that have a thousandth of it need not look at the others,
  * and what all slots could have that way is set aside */

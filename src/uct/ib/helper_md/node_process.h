@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_NODE_PROCESS_H_
 #define UCT_HELPER_NODE_PROCESS_H_
 
 #include "config/helper_config.h"
 #include <ucs/node/node.h>
 
-/**
- * @file node_process.h
- *
+/*
  * The slot of this process in the node's ledger, shared by its domains.
  */
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_SESSION_H_
 #define UCT_HELPER_SESSION_H_
 
@@ -11,9 +9,7 @@
 
 #include <stdint.h>
 
-/**
- * @file session.h
- *
+/*
  * What all domains of a process share: the helper thread, the report, and the handlers
  * of fork and exit. Domains that are closed and opened again add up.
  */

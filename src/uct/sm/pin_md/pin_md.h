@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_PIN_MD_H_
 #define UCT_PIN_MD_H_
 
 #include <uct/api/uct.h>
 
-/**
- * @file pin_md.h
- *
+/*
  * The software NIC: a decorator that makes a memory domain pin for real.
  *
  * UCX's `cma` domain copies through virtual addresses and needs no

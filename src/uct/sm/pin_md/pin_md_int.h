@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_PIN_MD_INT_H_
 #define UCT_PIN_MD_INT_H_
 
@@ -16,9 +14,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/**
- * @file pin_md_int.h
- *
+/*
  * Inside of the domain. Calls go down this list only:
  *
  *   pin_md.c       attaches to a domain, describes and closes it
@@ -30,8 +26,6 @@
  *   pin_ring.c     one io_uring
  *   pin_view.c     reads and writes through its buffers
  */
-
-BEGIN_C_DECLS
 
 /* --- pin_view.c: what a device would see, by a ring's registered buffers. The
  * kernel moves the data between the pinned pages and a pipe, so the address of a
@@ -304,7 +298,5 @@ void uct_pin_verify_mark(uct_pin_region_t *region);
 /** Set the functions of a domain that register, deregister and, if the domain
  *  below has none, make keys. */
 void uct_pin_md_init_reg_ops(uct_pin_md_t *pin);
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
@@ -34,8 +32,7 @@ static ucs_status_t uct_pin_ring_create_table(uct_pin_ring_t *ring)
     int ret;
 
     ret = io_uring_register(ucs_own_fd_number(&ring->own),
-                            IORING_REGISTER_BUFFERS2, &table,
-                            sizeof(table));
+                            IORING_REGISTER_BUFFERS2, &table, sizeof(table));
     return (ret < 0) ? uct_pin_ring_refused("io_uring buffer table", -ret) :
                        UCS_OK;
 }

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "pin_md_int.h"
 
 #include <ucs/debug/log_def.h>
@@ -252,8 +250,7 @@ int uct_pin_table_is_valid(uct_pin_table_t *table)
     ucs_list_for_each(region, &table->regions, list) {
         ++count;
     }
-    is_valid = (count == table->num_regions) &&
-               (count <= table->max_regions);
+    is_valid = (count == table->num_regions) && (count <= table->max_regions);
     for (i = 0; is_valid && (i < UCT_PIN_NUM_RINGS); ++i) {
         is_valid = uct_pin_table_ring_is_valid(table,
                                                uct_pin_table_ring(table, i));

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "pin_md_int.h"
 
 #include <ucs/sys/math.h>
@@ -120,12 +118,10 @@ static int uct_pin_view_move(uct_pin_view_h view, uct_pin_view_way_t way,
 
     if (way == UCT_PIN_VIEW_WRITE) {
         io_uring_prep_read_fixed(sqe, ucs_own_fd_number(&view->pipe[0]),
-                                 (void*)address, length,
-                                 0, slot);
+                                 (void*)address, length, 0, slot);
     } else {
         io_uring_prep_write_fixed(sqe, ucs_own_fd_number(&view->pipe[1]),
-                                  (void*)address, length,
-                                  0, slot);
+                                  (void*)address, length, 0, slot);
     }
     do {
         ret = io_uring_submit_and_wait(&view->ring, 1);
@@ -166,8 +162,7 @@ static int uct_pin_view_drain(int fd, char *data, size_t length)
 }
 
 static int uct_pin_view_read_chunk(uct_pin_view_h view, uint16_t slot,
-                                   uintptr_t address, char *data,
-                                   size_t length)
+                                   uintptr_t address, char *data, size_t length)
 {
     int ret = uct_pin_view_move(view, UCT_PIN_VIEW_READ, slot, address, length);
     int drained;
@@ -176,8 +171,7 @@ static int uct_pin_view_read_chunk(uct_pin_view_h view, uint16_t slot,
         return ret;
     }
 
-    drained = uct_pin_view_drain(ucs_own_fd_number(&view->pipe[0]), data,
-                                   ret);
+    drained = uct_pin_view_drain(ucs_own_fd_number(&view->pipe[0]), data, ret);
     return (drained < 0) ? drained : ret;
 }
 

@@ -13,7 +13,6 @@ protected:
 
     void SetUp() override
     {
-        ucs_heap_init(&heap);
         while (ucs_heap_capacity(&heap) < COUNT) {
             ucs_heap_grow(&heap,
                           (ucs_heap_elem_t **)ucs_own_alloc(
@@ -28,7 +27,7 @@ protected:
         ucs_heap_cleanup(&heap);
     }
 
-    ucs_heap_t heap;
+    ucs_heap_t heap = {};
     ucs_heap_elem_t elems[COUNT] = {};
 };
 

@@ -14,11 +14,6 @@
 
 class test_itree : public ::testing::Test {
 protected:
-    void SetUp() override
-    {
-        ucs_itree_init(&tree);
-    }
-
     ucs_itree_node_t *add(uintptr_t start, uintptr_t end)
     {
         nodes.emplace_back();
@@ -38,7 +33,7 @@ protected:
         return found;
     }
 
-    ucs_itree_t tree;
+    ucs_itree_t tree = {};
     std::list<ucs_itree_node_t> nodes;
 };
 
@@ -105,11 +100,6 @@ TEST_F(test_itree, stress)
 
 class test_extents : public ::testing::Test {
 protected:
-    void SetUp() override
-    {
-        ucs_extents_init(&set);
-    }
-
     void TearDown() override
     {
         EXPECT_TRUE(ucs_extents_is_valid(&set));
@@ -126,7 +116,7 @@ protected:
         }
     }
 
-    ucs_extents_t set;
+    ucs_extents_t set = {};
 };
 
 TEST_F(test_extents, split_without_spare_forgets_the_smaller_half)

@@ -20,7 +20,6 @@ protected:
     void SetUp() override
     {
         regions = regions_new(COUNT);
-        ucs_heap_init(&heap);
         while (ucs_heap_capacity(&heap) < COUNT) {
             ucs_heap_grow(&heap,
                           (ucs_heap_elem_t **)ucs_own_alloc(
@@ -50,7 +49,7 @@ protected:
         return ucs_regcache_lru_oldest(&heap, clock++, &left);
     }
 
-    ucs_heap_t heap;
+    ucs_heap_t heap = {};
     ucs_regcache_region_t *regions;
     uint64_t clock = 1000;
 };

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_CONFIG_H_
 #define UCT_HELPER_CONFIG_H_
 
@@ -11,9 +9,7 @@
 
 #include <limits.h>
 
-/**
- * @file helper_config.h
- *
+/*
  * Options of the helper and of the software NIC: one UCX configuration table
  * with the prefix "MD_", so that the environment variables are UCX_MD_HELPER,
  * UCX_MD_HELPER_POLICY, ..., UCX_MD_PIN, UCX_MD_PIN_COST, ucx.conf is honoured,

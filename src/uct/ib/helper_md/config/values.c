@@ -1,9 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE /* strtod_l */
-#endif
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "values.h"
 #include <ucs/sys/io/sink.h>
 

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_VALUES_H_
 #define UCT_HELPER_VALUES_H_
 
 #include "helper_config.h"
 
-/**
- * @file values.h
- *
+/*
  * Readers of options for which UCX has none, or one that accepts bad text. Each
  * function returns nonzero and sets its output only if the whole text is valid;
  * none logs. They need libc alone: `ucx-helper`, which is linked without UCX,

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_DEVICE_H_
 #define UCT_HELPER_DEVICE_H_
 
 #include <uct/base/uct_abi.h>
 
-/**
- * @file device.h
- *
+/*
  * Registrations of a device's memory (a GPU's): left registered between uses,
  * never watched, copied, walked or evicted, and dropped when UCM reports that
  * the memory was freed, as UCX's own cache does it. They are not in the

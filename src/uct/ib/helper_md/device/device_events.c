@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "device_int.h"
 
 #include <ucs/sys/sync/listeners.h>
@@ -71,12 +69,8 @@ static void uct_helper_device_event(ucm_event_type_t type, ucm_event_t *event,
     uct_helper_device_h device;
     unsigned i;
 
-    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
-        device = ucs_listeners_enter(&uct_helper_devices, i);
-        if (device != NULL) {
-            uct_helper_device_freed(device, start, start + length);
-            ucs_listeners_exit(&uct_helper_devices, i);
-        }
+    ucs_listeners_for_each(device, i, &uct_helper_devices) {
+        uct_helper_device_freed(device, start, start + length);
     }
 }
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_DEVICE_INT_H_
 #define UCT_HELPER_DEVICE_INT_H_
 
@@ -12,14 +10,10 @@
 #include <pthread.h>
 #include <stdint.h>
 
-/**
- * @file device_int.h
- *
+/*
  * Shared by device.c, which registers, and device_events.c, which receives
  * events of freed memory.
  */
-
-BEGIN_C_DECLS
 
 /* A further completion that waits for the end of a registration */
 typedef struct uct_helper_device_comp {
@@ -65,7 +59,5 @@ void uct_helper_device_leave(uct_helper_device_h device);
 /** @return Nonzero if UCM reports freed memory. After a class has joined; does
  *          not change. */
 int uct_helper_device_is_heard(void);
-
-END_C_DECLS
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "report.h"
 #include "report_path.h"
 #include <ucs/sys/io/log.h>
@@ -10,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,20 +36,12 @@ double uct_helper_report_price(const uct_helper_figures_t *figures)
 /* Names have no commas, so a name is in the list if it stands between two */
 static int uct_helper_report_has_name(const char *names, const char *name)
 {
-    size_t length = strlen(name);
-    size_t item;
+    char all[UCT_HELPER_REPORT_NAMES_MAX + 2];
+    char one[UCT_HELPER_REPORT_NAMES_MAX + 2];
 
-    for (;;) {
-        item = strcspn(names, ",");
-        if ((item == length) && !strncmp(names, name, length)) {
-            return 1;
-        }
-
-        if (names[item] == '\0') {
-            return 0;
-        }
-        names += item + 1;
-    }
+    snprintf(all, sizeof(all), ",%s,", names);
+    snprintf(one, sizeof(one), ",%s,", name);
+    return strstr(all, one) != NULL;
 }
 
 void uct_helper_report_add_domain(uct_helper_figures_t *figures,
@@ -77,8 +66,7 @@ void uct_helper_report_add_quota(uct_helper_figures_t *figures,
     figures->has_quota = 1;
 }
 
-void uct_helper_report_add_note(uct_helper_figures_t *figures,
-                                const char *note)
+void uct_helper_report_add_note(uct_helper_figures_t *figures, const char *note)
 {
     unsigned i;
 
@@ -123,8 +111,7 @@ static int uct_helper_report_create(const char *path)
     return open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 }
 
-static const char *
-uct_helper_report_open_tmp(uct_helper_report_file_t *file)
+static const char *uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 {
     int length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
                           getpid());

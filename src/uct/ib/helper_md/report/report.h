@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_REPORT_H_
 #define UCT_HELPER_REPORT_H_
 
@@ -10,9 +8,7 @@
 
 #include <stdio.h>
 
-/**
- * @file report.h
- *
+/*
  * The report, as text or as one JSON object. Units: bytes, seconds, counts.
  */
 

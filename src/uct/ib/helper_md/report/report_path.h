@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_REPORT_PATH_H_
 #define UCT_HELPER_REPORT_PATH_H_
 
@@ -9,9 +7,7 @@
 
 #include <stddef.h>
 
-/**
- * @file report_path.h
- *
+/*
  * The names of the files of a process: of its report and of its trace. Any
  * thread; nothing is allocated.
  */

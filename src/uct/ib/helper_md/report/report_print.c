@@ -1,11 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "report.h"
 #include "report_path.h"
 #include <ucs/sys/io/json.h>
 #include <ucs/sys/io/own_fd.h>
 
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -95,18 +94,14 @@ static void uct_helper_report_json_figures(ucs_json_t *json,
     }
 }
 
-/* Keys without a figure are written as null, so that all are always there. */
-static void uct_helper_report_json_no_node(ucs_json_t *json)
+/* Keys without a figure are written as null, so that all are always there */
+static void uct_helper_report_json_maybe(ucs_json_t *json, const char *key,
+                                         int is_there, uint64_t value)
 {
-    static const char *const keys[] = {
-        "node_ranks", "node_pinned_peak_bytes", "node_budget_bytes",
-        "node_forced", "node_given_bytes", "idle_cores", "helper_rests",
-        "helper_rest_seconds"
-    };
-    unsigned i;
-
-    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); ++i) {
-        ucs_json_null(json, keys[i]);
+    if (is_there) {
+        ucs_json_count(json, key, value);
+    } else {
+        ucs_json_null(json, key);
     }
 }
 
@@ -114,44 +109,37 @@ static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *node = &figures->node;
+    int has                        = figures->has_node;
 
-    if (!figures->has_node) {
-        uct_helper_report_json_no_node(json);
-        return;
-    }
-
-    ucs_json_count(json, "node_ranks", node->ranks);
-    ucs_json_count(json, "node_pinned_peak_bytes", node->peak_bytes);
-    if (node->budget == UINT64_MAX) {
-        ucs_json_null(json, "node_budget_bytes");
-    } else {
-        ucs_json_count(json, "node_budget_bytes", node->budget);
-    }
-    ucs_json_count(json, "node_forced", node->forced);
-    ucs_json_count(json, "node_given_bytes", node->given_bytes);
-    ucs_json_count(json, "idle_cores", node->idle_cores);
-    ucs_json_count(json, "helper_rests", node->rests);
-    ucs_json_number(json, "helper_rest_seconds", node->rest_ns * UCT_HELPER_NS);
+    uct_helper_report_json_maybe(json, "node_ranks", has, node->ranks);
+    uct_helper_report_json_maybe(json, "node_pinned_peak_bytes", has,
+                                 node->peak_bytes);
+    uct_helper_report_json_maybe(json, "node_budget_bytes",
+                                 has && (node->budget != UINT64_MAX),
+                                 node->budget);
+    uct_helper_report_json_maybe(json, "node_forced", has, node->forced);
+    uct_helper_report_json_maybe(json, "node_given_bytes", has,
+                                 node->given_bytes);
+    uct_helper_report_json_maybe(json, "idle_cores", has, node->idle_cores);
+    uct_helper_report_json_maybe(json, "helper_rests", has, node->rests);
+    /* a number that is not finite becomes null */
+    ucs_json_number(json, "helper_rest_seconds",
+                    has ? node->rest_ns * UCT_HELPER_NS : INFINITY);
 }
 
-/* Likewise */
 static void uct_helper_report_json_quota(ucs_json_t *json,
                                          const uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *quota = &figures->quota;
+    int has                         = figures->has_quota;
 
-    if (figures->has_quota) {
-        ucs_json_count(json, "device_regions_peak", quota->peak_bytes);
-        ucs_json_count(json, "device_regions_forced", quota->forced);
-    } else {
-        ucs_json_null(json, "device_regions_peak");
-        ucs_json_null(json, "device_regions_forced");
-    }
-    if (figures->has_quota && (quota->budget != UINT64_MAX)) {
-        ucs_json_count(json, "device_regions_limit", quota->budget);
-    } else {
-        ucs_json_null(json, "device_regions_limit");
-    }
+    uct_helper_report_json_maybe(json, "device_regions_peak", has,
+                                 quota->peak_bytes);
+    uct_helper_report_json_maybe(json, "device_regions_forced", has,
+                                 quota->forced);
+    uct_helper_report_json_maybe(json, "device_regions_limit",
+                                 has && (quota->budget != UINT64_MAX),
+                                 quota->budget);
 }
 
 static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
@@ -239,8 +227,7 @@ static void uct_helper_report_print_uses(FILE *stream,
     fprintf(stream,
             "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
             "%lu made again\n",
-            stats->wasted, stats->evicted, stats->invalidated,
-            stats->repinned);
+            stats->wasted, stats->evicted, stats->invalidated, stats->repinned);
 }
 
 void uct_helper_report_print_text(FILE *stream,
@@ -261,8 +248,7 @@ void uct_helper_report_print_text(FILE *stream,
         fprintf(stream,
                 "  MODELLED cost    %.3f us + %.1f ns a page added to each "
                 "registration\n",
-                figures->modelled_base_ns / 1e3,
-                figures->modelled_per_page_ns);
+                figures->modelled_base_ns / 1e3, figures->modelled_per_page_ns);
     }
     for (i = 0; i < figures->num_notes; ++i) {
         fprintf(stream, "  note             %s\n", figures->notes[i]);

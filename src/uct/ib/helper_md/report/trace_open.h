@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_TRACE_OPEN_H_
 #define UCT_HELPER_TRACE_OPEN_H_
 
 #include <ucs/trace/trace.h>
 #include <uct/api/uct.h>
 
-/**
- * @file trace_open.h
- *
+/*
  * Uses under way, by handle, first in first out: a release is recorded as a
  * handle only, and the trace needs its range. One thread at a time.
  */

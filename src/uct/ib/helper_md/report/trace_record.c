@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "trace_record.h"
 #include "report_path.h"
 #include "trace_open.h"
@@ -37,11 +35,6 @@ typedef struct uct_helper_trace_file {
 
 /* Rights of the file, before the umask */
 #define UCT_HELPER_TRACE_MODE 0666
-
-static void uct_helper_trace_file_close(uct_helper_trace_file_t *file)
-{
-    ucs_own_fd_close(&file->own);
-}
 
 static ucs_status_t
 uct_helper_trace_file_write_all(uct_helper_trace_file_t *file,
@@ -92,7 +85,7 @@ static void uct_helper_trace_file_write(uct_helper_trace_file_t *file,
     if (status == UCS_OK) {
         file->offset += keep;
     } else {
-        uct_helper_trace_file_close(file);
+        ucs_own_fd_close(&file->own);
     }
 }
 
@@ -172,9 +165,7 @@ typedef struct uct_helper_trace_entry {
 
 UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
 
-/*
- * Producers
- */
+/* --- Producers ------------------------------------------------------------ */
 
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
@@ -231,9 +222,7 @@ void uct_helper_trace_operation(const ucs_operation_t *operation)
     (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
-/*
- * Writer
- */
+/* --- Writer --------------------------------------------------------------- */
 
 /* The end mark is written each time and then overwritten, so the file is a
  * whole trace at any time, also if the process is killed. After a failure the
@@ -243,8 +232,7 @@ static void uct_helper_trace_flush(uct_helper_trace_t *trace)
     size_t end;
 
     if (trace->used > 0) {
-        end = ucs_trace_encode_end(trace->encoder,
-                                   trace->buffer + trace->used);
+        end = ucs_trace_encode_end(trace->encoder, trace->buffer + trace->used);
         uct_helper_trace_file_write(&trace->file, trace->buffer,
                                     trace->used + end, trace->used);
     }
@@ -269,8 +257,7 @@ static void uct_helper_trace_put(uct_helper_trace_t *trace,
 
 /* Lost entries may be releases, so all open uses count as released: a use
  * without an end would look like memory that is in use for ever */
-static void uct_helper_trace_put_lost(uct_helper_trace_t *trace,
-                                      uint64_t count)
+static void uct_helper_trace_put_lost(uct_helper_trace_t *trace, uint64_t count)
 {
     ucs_trace_event_t event = {
         .kind    = UCS_TRACE_LOST,
@@ -349,9 +336,7 @@ static uint64_t uct_helper_trace_step(void *arg, uint64_t now)
     return now + UCT_HELPER_TRACE_POLL_NS;
 }
 
-/*
- * Life
- */
+/* --- Life ----------------------------------------------------------------- */
 
 static void uct_helper_trace_begin(uct_helper_trace_t *trace)
 {
@@ -420,7 +405,7 @@ static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
     uct_helper_trace_open_destroy(trace->open);
     ucs_trace_encoder_destroy(trace->encoder);
     trace->thread = NULL;
-    uct_helper_trace_file_close(&trace->file);
+    ucs_own_fd_close(&trace->file.own);
 }
 
 ucs_status_t uct_helper_trace_start(const char *pattern)
@@ -456,7 +441,7 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
     return UCS_OK;
 
 err:
-    uct_helper_trace_file_close(&trace->file);
+    ucs_own_fd_close(&trace->file.own);
     ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
                     trace->file.path, ucs_status_string(status));
     return status;
@@ -486,9 +471,7 @@ void uct_helper_trace_sync(void)
     }
 }
 
-/*
- * Fork
- */
+/* --- Fork ----------------------------------------------------------------- */
 
 /* The parent's file goes on in the parent. The child leaves the recorder's
  * memory as it is. */
@@ -499,7 +482,7 @@ void uct_helper_trace_forget(void)
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
     /* Another thread may have been about to begin */
     if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
-        uct_helper_trace_file_close(&trace->file);
+        ucs_own_fd_close(&trace->file.own);
         trace->thread   = NULL;
         trace->ring     = NULL;
         trace->is_child = 1;

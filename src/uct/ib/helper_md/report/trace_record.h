@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_TRACE_RECORD_H_
 #define UCT_HELPER_TRACE_RECORD_H_
 
@@ -13,9 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file trace_record.h
- *
+/*
  * Records what a process registers, releases and unmaps, in the format of
  * <ucs/trace/trace.h>, for all of its domains together. Threads that
  * communicate push entries into a lock-less ring; the recorder's thread encodes

@@ -1,9 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "calls.h"
 #include "events.h"
 #include "monitor.h"
@@ -100,8 +95,7 @@ int uct_helper_calls_listen(void)
 {
     uct_helper_calls_listen_func_t listen;
 
-    listen = (uct_helper_calls_listen_func_t)dlsym(RTLD_DEFAULT,
-                                                   UCT_HELPER_CALLS_LISTEN);
+    listen = dlsym(RTLD_DEFAULT, UCT_HELPER_CALLS_LISTEN);
     if (listen == NULL) {
         return 0;
     }

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_CALLS_H_
 #define UCT_HELPER_CALLS_H_
 
@@ -8,9 +6,7 @@
 
 #include <stddef.h>
 
-/**
- * @file calls.h
- *
+/*
  * The program's calls that change memory and that UCX's hooks and the kernel
  * report not at all or too late. The preloaded stub stands in front of them
  * (preload_memory.c). It is part of every process and needs libc alone, so the

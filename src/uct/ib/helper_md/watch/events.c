@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "events.h"
 #include "events_probe.h"
 #include <ucs/sys/sync/listeners.h>
@@ -34,33 +32,6 @@ static ucs_regcache_h uct_helper_events_gated[UCS_LISTENERS_MAX];
 /* Counted before any cache is told. What was learned of memory is void if an
  * event has come since. */
 static _Atomic(uint64_t) uct_helper_events_count;
-
-/* What a visit tells each cache */
-typedef struct uct_helper_events_told {
-    uintptr_t address;
-    size_t    length;
-    uint64_t  number; /* of events before */
-    unsigned  reason;
-} uct_helper_events_told_t;
-
-typedef void (*uct_helper_events_visit_t)(ucs_regcache_h cache,
-                                          const uct_helper_events_told_t *told);
-
-/* The caller may use the cache only as an event may */
-static void uct_helper_events_each(uct_helper_events_visit_t visit,
-                                   const uct_helper_events_told_t *told)
-{
-    ucs_regcache_h cache;
-    unsigned i;
-
-    for (i = 0; i < UCS_LISTENERS_MAX; ++i) {
-        cache = ucs_listeners_enter(&uct_helper_listeners, i);
-        if (cache != NULL) {
-            visit(cache, told);
-            ucs_listeners_exit(&uct_helper_listeners, i);
-        }
-    }
-}
 
 /* relaxed: the lock of each cache, under which it is told afterwards, orders
  * this with the thread that compares the number under that lock */
@@ -116,44 +87,46 @@ void uct_helper_events_open(void)
     }
 }
 
-static void uct_helper_events_strike_one(ucs_regcache_h cache,
-                                         const uct_helper_events_told_t *told)
+/* @return Zero in a child without fork handlers: what is registered is its parent's,
+ * and a lock that stood closed at the fork will never open */
+static int uct_helper_events_begin(void)
 {
-    ucs_regcache_unmapped(cache, told->address, told->length);
-}
-
-static void uct_helper_events_renew_one(ucs_regcache_h cache,
-                                        const uct_helper_events_told_t *told)
-{
-    ucs_regcache_mapped(cache, told->address, told->length);
-}
-
-static int uct_helper_events_tell(uct_helper_events_visit_t visit,
-                                  uintptr_t address, size_t length)
-{
-    const uct_helper_events_told_t told = {.address = address,
-                                           .length  = length};
-
-    /* In a child without fork handlers what is registered is its parent's, and
-     * a lock that stood closed at the fork will never open. */
     if (ucs_unlikely(!ucs_process_is_known())) {
         return 0;
     }
 
     uct_helper_events_note();
-    uct_helper_events_each(visit, &told);
     return 1;
 }
 
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
-    return uct_helper_events_tell(uct_helper_events_strike_one, address,
-                                  length);
+    ucs_regcache_h cache;
+    unsigned i;
+
+    if (!uct_helper_events_begin()) {
+        return 0;
+    }
+
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        ucs_regcache_unmapped(cache, address, length);
+    }
+    return 1;
 }
 
 int uct_helper_events_mapped(uintptr_t address, size_t length)
 {
-    return uct_helper_events_tell(uct_helper_events_renew_one, address, length);
+    ucs_regcache_h cache;
+    unsigned i;
+
+    if (!uct_helper_events_begin()) {
+        return 0;
+    }
+
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        ucs_regcache_mapped(cache, address, length);
+    }
+    return 1;
 }
 
 uint64_t uct_helper_events_number(void)
@@ -161,20 +134,14 @@ uint64_t uct_helper_events_number(void)
     return ucs_load_relaxed(&uct_helper_events_count);
 }
 
-static void uct_helper_events_learn_one(ucs_regcache_h cache,
-                                        const uct_helper_events_told_t *told)
-{
-    ucs_regcache_learn(cache, told->address, told->address + told->length,
-                       &uct_helper_events_count, told->number);
-}
-
 void uct_helper_events_learn(uint64_t number, uintptr_t start, uintptr_t end)
 {
-    const uct_helper_events_told_t told = {.address = start,
-                                           .length  = end - start,
-                                           .number  = number};
+    ucs_regcache_h cache;
+    unsigned i;
 
-    uct_helper_events_each(uct_helper_events_learn_one, &told);
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        ucs_regcache_learn(cache, start, end, &uct_helper_events_count, number);
+    }
 }
 
 /* UCM's handler must not allocate, free, log or block (ucm_event_callback_t).
@@ -268,31 +235,25 @@ ucs_status_t uct_helper_events_check(const char **reason_p)
     return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
 }
 
-static void uct_helper_events_distrust_one(ucs_regcache_h cache,
-                                           const uct_helper_events_told_t *told)
-{
-    ucs_regcache_distrust(cache, told->reason);
-}
-
-static void uct_helper_events_trust_one(ucs_regcache_h cache,
-                                        const uct_helper_events_told_t *told)
-{
-    ucs_regcache_trust(cache, told->reason);
-}
-
 void uct_helper_events_distrust(unsigned reason)
 {
-    const uct_helper_events_told_t told = {.reason = reason};
+    ucs_regcache_h cache;
+    unsigned i;
 
     uct_helper_events_note();
-    uct_helper_events_each(uct_helper_events_distrust_one, &told);
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        ucs_regcache_distrust(cache, reason);
+    }
 }
 
 void uct_helper_events_trust(unsigned reason)
 {
-    const uct_helper_events_told_t told = {.reason = reason};
+    ucs_regcache_h cache;
+    unsigned i;
 
-    uct_helper_events_each(uct_helper_events_trust_one, &told);
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        ucs_regcache_trust(cache, reason);
+    }
 }
 
 void uct_helper_events_recheck(uint64_t now)

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_EVENTS_H_
 #define UCT_HELPER_EVENTS_H_
 
 #include <ucs/regcache/regcache.h>
 
-/**
- * @file events.h
- *
+/*
  * Memory events of the process, from UCM to every cache. One UCM handler serves
  * all domains. It must not allocate, free, log or take a lock: UCM calls it
  * inside munmap() and the like, from inside the allocator.

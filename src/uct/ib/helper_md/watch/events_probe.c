@@ -1,10 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
-
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "events_probe.h"
 #include <ucs/sys/proc/spawn.h>
 
@@ -256,8 +250,7 @@ ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
 
     /* The sum first: the next probe sees what is patched during this one. */
     ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
-    ucs_store_relaxed(&uct_helper_probe_next,
-                      now + UCT_HELPER_EVENTS_PROBE_NS);
+    ucs_store_relaxed(&uct_helper_probe_next, now + UCT_HELPER_EVENTS_PROBE_NS);
     status = uct_helper_probe_all(reason_p);
     if ((status == UCS_OK) && !uct_helper_probe_same_code()) {
         *reason_p = "brk() is not hooked by UCX";

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_EVENTS_PROBE_H_
 #define UCT_HELPER_EVENTS_PROBE_H_
 
@@ -9,9 +7,7 @@
 
 #include <stdint.h>
 
-/**
- * @file events_probe.h
- *
+/*
  * The self-test of the memory events: munmap(), mmap() over a mapping, mremap()
  * and madvise() are called, and each event must arrive. brk() cannot be tried,
  * for other threads may use it: its code is compared with that of the start.
@@ -48,8 +44,7 @@ int uct_helper_events_probe_is_due(uint64_t now);
 
 /** Probe again, unless another thread is at it. As
  *  @ref uct_helper_events_probe_first. */
-ucs_status_t uct_helper_events_probe_again(uint64_t now,
-                                           const char **reason_p);
+ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p);
 
 /** In a child: the thread that was probing does not exist here. */
 void uct_helper_events_probe_forget(void);

@@ -1,9 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "monitor.h"
 #include <ucs/sys/io/log.h>
 #include "monitor_reader.h"
@@ -147,6 +142,17 @@ int uct_helper_monitor_watch(uct_helper_range_t *range)
     return uct_helper_monitor_watch_row(fd, range);
 }
 
+/* @return The descriptor, or -1 if there is nothing to do: no memory is watched
+ * within @a beside bytes of the range */
+static int uct_helper_monitor_fd_near(uintptr_t start, uintptr_t end,
+                                      unsigned beside)
+{
+    return ((ucs_own_fd_number(&uct_helper_monitor_fd) >= 0) &&
+            uct_helper_watched_any(start, end, beside)) ?
+                   ucs_own_fd_get(&uct_helper_monitor_fd) :
+                   -1;
+}
+
 static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
                                           void *arg)
 {
@@ -172,15 +178,9 @@ static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
 int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
                               uct_helper_range_t *range_p)
 {
+    int fd = uct_helper_monitor_fd_near(start, end, 1);
     uct_helper_range_kind_t kind;
-    int fd;
 
-    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
-        !uct_helper_watched_any(start, end, 1)) {
-        return 0;
-    }
-
-    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
     if (fd < 0) {
         return 0;
     }
@@ -200,14 +200,8 @@ int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
 
 void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end)
 {
-    int fd;
+    int fd = uct_helper_monitor_fd_near(start, end, 1);
 
-    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
-        !uct_helper_watched_any(start, end, 1)) {
-        return;
-    }
-
-    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
     if (fd >= 0) {
         uct_helper_monitor_spread_parts(fd, start - 1, start);
         uct_helper_monitor_spread_parts(fd, end, end + 1);
@@ -216,14 +210,8 @@ void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end)
 
 void uct_helper_monitor_unwatch(uintptr_t start, uintptr_t end)
 {
-    int fd;
+    int fd = uct_helper_monitor_fd_near(start, end, 0);
 
-    if ((ucs_own_fd_number(&uct_helper_monitor_fd) < 0) ||
-        !uct_helper_watched_any(start, end, 0)) {
-        return;
-    }
-
-    fd = ucs_own_fd_get(&uct_helper_monitor_fd);
     if ((fd >= 0) && uct_helper_uffd_unwatch(fd, start, end)) {
         uct_helper_watched_remove(start, end);
     }

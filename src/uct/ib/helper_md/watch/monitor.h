@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_MONITOR_H_
 #define UCT_HELPER_MONITOR_H_
 
@@ -11,9 +9,7 @@
 
 #include <stdint.h>
 
-/**
- * @file monitor.h
- *
+/*
  * Memory events from the kernel (userfaultfd), for what UCM's hooks do not see.
  * One descriptor and one reader thread serve all domains of the process.
  * Mappings are registered for events only: no page is protected, and no fault

@@ -1,20 +1,13 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_MONITOR_READER_H_
 #define UCT_HELPER_MONITOR_READER_H_
 
-#include <ucs/sys/compiler_def.h>
 #include <ucs/sys/io/own_fd.h>
 
-/**
- * @file monitor_reader.h
- *
+/*
  * The thread that reads the kernel's memory events and passes them on to all
  * caches; one a process. Start and stop under the monitor's lock.
  */
-
-BEGIN_C_DECLS
 
 /**
  * Start the thread.
@@ -39,7 +32,5 @@ void uct_helper_reader_unwatch_all(void);
 
 /** In a child: there is no reader. */
 void uct_helper_reader_forget(void);
-
-END_C_DECLS
 
 #endif

@@ -1,9 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
-#ifndef _GNU_SOURCE
-#  define _GNU_SOURCE
-#endif
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "range.h"
 
 #include <ucs/sys/sync/atomic.h>
@@ -69,8 +64,7 @@ static void uct_helper_range_is(uct_helper_range_sum_t *sum,
     sum->kind = (kind > sum->kind) ? kind : sum->kind;
 }
 
-static uct_helper_range_kind_t
-uct_helper_vma_kind(const ucs_maps_vma_t *vma)
+static uct_helper_range_kind_t uct_helper_vma_kind(const ucs_maps_vma_t *vma)
 {
     if (!(vma->flags & UCS_MAPS_READABLE)) {
         return UCT_HELPER_RANGE_NO_ACCESS;
@@ -156,9 +150,10 @@ static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
 }
 
 /* @return Zero if no further mapping matters */
-static int uct_helper_range_feed(uct_helper_range_sum_t *sum,
-                                 const ucs_maps_vma_t *vma)
+static int uct_helper_range_feed(void *arg, const ucs_maps_vma_t *vma)
 {
+    uct_helper_range_sum_t *sum = arg;
+
     if (vma->end <= sum->start) {
         uct_helper_range_feed_below(sum, vma);
         return 1;
@@ -248,11 +243,6 @@ static int uct_helper_range_query(int fd, uct_helper_range_sum_t *sum)
     return (ret == -ENOENT) ? 0 : ret;
 }
 
-static int uct_helper_range_feed_parsed(void *arg, const ucs_maps_vma_t *vma)
-{
-    return uct_helper_range_feed(arg, vma);
-}
-
 /* @return A descriptor for questions about single mappings, or -1, also if the
  * program has closed ours; the caller then closes own */
 static int uct_helper_range_begin(ucs_own_fd_t *own)
@@ -325,7 +315,7 @@ static int uct_helper_range_ask(uct_helper_range_way_t way,
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
          (sum->next == sum->start))) {
-        ret = uct_helper_range_read(uct_helper_range_feed_parsed, sum);
+        ret = uct_helper_range_read(uct_helper_range_feed, sum);
     }
     return ret;
 }

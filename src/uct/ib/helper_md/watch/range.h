@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_RANGE_H_
 #define UCT_HELPER_RANGE_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file range.h
- *
+/*
  * The kind of some memory. Only private anonymous memory changes its pages by
  * calls of this process alone, which a monitor can see. Another process can
  * truncate a file or punch a hole into it, and the stack of a thread that has

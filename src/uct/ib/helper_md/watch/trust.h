@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_TRUST_H_
 #define UCT_HELPER_TRUST_H_
 
 #include <ucs/regcache/regcache.h>
 
-/**
- * @file trust.h
- *
+/*
  * Counts the process's mappings. The kernel allows vm.max_map_count of them;
  * marking pages in the middle of one (MADV_DONTFORK, userfaultfd) makes three of
  * it, and at the limit malloc() fails. So near the limit no domain keeps a

@@ -1,21 +1,13 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_UFFD_H_
 #define UCT_HELPER_UFFD_H_
 
-#include <ucs/sys/compiler_def.h>
-
 #include <stdint.h>
 
-/**
- * @file uffd.h
- *
+/*
  * The kernel's side of watching: a userfaultfd for events alone. Stateless;
  * nothing here allocates, logs or takes a lock. Thread-safe.
  */
-
-BEGIN_C_DECLS
 
 /**
  * Open one for unmapped, moved and discarded memory, and check that memory can
@@ -36,7 +28,5 @@ int uct_helper_uffd_unwatch(int fd, uintptr_t start, uintptr_t end);
 
 /** The reverse for all private anonymous memory of the process. */
 void uct_helper_uffd_unwatch_all(int fd);
-
-END_C_DECLS
 
 #endif

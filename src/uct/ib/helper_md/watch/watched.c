@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "watched.h"
 #include <ucs/datastruct/extents.h>
 #include <ucs/sys/sync/lock.h>
@@ -17,7 +15,7 @@ static void uct_helper_watched_reset(void)
 {
     unsigned i;
 
-    ucs_extents_init(&uct_helper_watched);
+    uct_helper_watched = (ucs_extents_t){.spares = 0};
     for (i = 0; i < UCT_HELPER_WATCHED_MAX; ++i) {
         ucs_extents_give(&uct_helper_watched, &uct_helper_watched_nodes[i]);
     }

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCT_HELPER_WATCHED_H_
 #define UCT_HELPER_WATCHED_H_
 
@@ -8,9 +6,7 @@
 
 #include <stdint.h>
 
-/**
- * @file watched.h
- *
+/*
  * Notes of what the kernel watches, which it cannot be asked for. They tell
  * what else to watch, and never that something need not be watched: after a raw
  * system call a note may be wrong until the event has been read, or missing.
