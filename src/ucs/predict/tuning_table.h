@@ -38,7 +38,7 @@ UCS_TUNING(double, plan_credit, 2, "missed uses",
            "half: +2.0 (+7.7); double: +0.4 (+2.4)")
 UCS_TUNING(double, bound_least, 0.95, "of the least delay",
            "that the next one is taken to be at least",
-           "half: +0.5 (+2.8); double: -0.5 (-2.6)")
+           "below 1 % (2026-11-29)")
 UCS_TUNING(double, range_least, 1000, "ns",
            "that delays are taken to differ by, however alike those are that were "
            "seen: it is divided by",
