@@ -77,7 +77,8 @@ static int ucs_regcache_soft_is_learning(ucs_regcache_h cache,
                       (double)ucs_load_relaxed(&cache->walking.react_ns);
 
     return (++region->refusals <= cache->tuning.soft_learned) &&
-           ((double)(now - cache->soft.missed_at) > ahead_ns);
+           /* Another thread's use may be the later one */
+           ((double)(int64_t)(now - cache->soft.missed_at) > ahead_ns);
 }
 
 void ucs_regcache_soft_make_room(ucs_regcache_h cache, size_t length)
