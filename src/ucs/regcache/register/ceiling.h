@@ -25,8 +25,8 @@ typedef struct ucs_regcache_soft {
     uint64_t room;           /* bytes beside that */
     uint64_t raises;         /* of that room */
     uint64_t lost_ns;        /* by uses, for want of room */
-    uint64_t missed_at;      /* ns: a use registered by itself, the latest */
     uint64_t lost_anyway_ns; /* of that, what no learning would have saved */
+    uint64_t missed_at;      /* ns: a use registered by itself, the latest */
 } ucs_regcache_soft_t;
 
 /* --- admit.c: under the lock, which is let go now and then --- */

@@ -76,7 +76,7 @@ static int ucs_regcache_soft_is_learning(ucs_regcache_h cache,
                                                                    region)) +
                       (double)ucs_load_relaxed(&cache->walking.react_ns);
 
-    return (++region->refusals <= cache->tuning.soft_learned) &&
+    return (region->refusals <= cache->tuning.soft_learned) &&
            /* Another thread's use may be the later one */
            ((double)(int64_t)(now - cache->soft.missed_at) > ahead_ns);
 }
@@ -157,6 +157,7 @@ void ucs_regcache_soft_missed(ucs_regcache_h cache,
 
     region->lapsed = 0;
     if (lapsed >= now) {
+        ++region->refusals;
         pages = ucs_regcache_pages(cache, region);
         ucs_regcache_soft_lost(cache,
                                ucs_regcache_missed_ns(cache, pages) +
