@@ -27,8 +27,8 @@ AC_DEFUN([HELPER_MD_DEBUG], [
         [BASE_CPPFLAGS="-DENABLE_ASSERT=1"],
         [BASE_CPPFLAGS="-DNDEBUG"])
     AS_IF([test "x$enable_coverage" != xno],
-        [BASE_CFLAGS="$BASE_CFLAGS --coverage"
-         BASE_CXXFLAGS="$BASE_CXXFLAGS --coverage"
+        [BASE_CFLAGS="$BASE_CFLAGS --coverage -fprofile-update=atomic"
+         BASE_CXXFLAGS="$BASE_CXXFLAGS --coverage -fprofile-update=atomic"
          BASE_LDFLAGS="$BASE_LDFLAGS --coverage"])
     AC_SUBST([BASE_CPPFLAGS])
     AC_SUBST([BASE_LDFLAGS])
