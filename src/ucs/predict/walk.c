@@ -6,6 +6,8 @@
 
 #include <ucs/sys/math.h>
 
+#include <math.h>
+
 /* Steps that may be left out between two that are seen, and steps back to one that
  * is repeated */
 #define WALK_LEFT_OUT 8
@@ -186,4 +188,13 @@ unsigned ucs_predict_walk_lead(const ucs_predict_walk_t *walk,
 
     return (steps < (double)(UINT32_MAX / 2)) ? walk->jump + (unsigned)steps :
                                                 UINT32_MAX / 2;
+}
+
+/* Each step may be the last one, or it is just slow: the chance that it takes longer than
+ * t, but comes, is taken to be as small as step_ns / t. After t without a step it then
+ * comes within the next ns with the chance step_ns / t^2, which is worth waiting for
+ * until it falls below 1 / rent_ns. */
+double ucs_predict_walk_still(const ucs_predict_walk_t *walk, double rent_ns)
+{
+    return sqrt(walk->step_ns * rent_ns);
 }

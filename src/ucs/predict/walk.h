@@ -101,6 +101,16 @@ unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
 unsigned ucs_predict_walk_lead(const ucs_predict_walk_t *walk,
                                double register_ns);
 
+/**
+ * For how long is a walk waited for that stands still?
+ *
+ * @param [in] rent_ns  Holding what is registered ahead of it for so long costs
+ *                      registering that (price.h).
+ *
+ * @return ns, above 0.
+ */
+double ucs_predict_walk_still(const ucs_predict_walk_t *walk, double rent_ns);
+
 END_C_DECLS
 
 #endif

@@ -46,9 +46,6 @@ UCS_TUNING(double, walk_bytes, 1 << 20, "bytes",
            "that it may have in any case, less than the helper's own tables "
            "take: a walk through new memory begins with few",
            "likewise: 0; 0")
-UCS_TUNING(double, walk_still, 16, "steps",
-           "for which one that stands still may just be slow",
-           "likewise: 0; 0")
 
 /* When the helper comes */
 UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",

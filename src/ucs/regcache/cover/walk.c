@@ -59,7 +59,7 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
 {
     double slowdown    = cache->config.max_slowdown;
     double leave_bytes = ucs_regcache_leave_bytes(cache);
-    double takes;
+    double takes, rent_ns;
     size_t bytes;
 
     pace->window = ucs_predict_walk_window(
@@ -78,14 +78,12 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
                 cache, walk, pace->access, walk->at + (uintptr_t)walk->stride,
                 pace->window);
     }
-    bytes         = ucs_regcache_walk_bytes(cache, walk, pace->window);
-    takes         = ucs_regcache_walk_cost(cache, bytes);
-    pace->rent_ns = ucs_predict_sat_ceil(
-            ucs_max(ucs_predict_price_rent_ns(
-                            slowdown, leave_bytes,
-                            ucs_regcache_held_bytes(cache, bytes), takes),
-                    cache->tuning.walk_still * walk->step_ns));
-    pace->lead    = ucs_min(
+    bytes          = ucs_regcache_walk_bytes(cache, walk, pace->window);
+    takes          = ucs_regcache_walk_cost(cache, bytes);
+    rent_ns        = ucs_predict_price_rent_ns(
+            slowdown, leave_bytes, ucs_regcache_held_bytes(cache, bytes), takes);
+    pace->still_ns = ucs_predict_sat_ceil(ucs_predict_walk_still(walk, rent_ns));
+    pace->lead     = ucs_min(
             ucs_predict_walk_lead(
                     walk, takes + (double)ucs_load_relaxed(
                                            &cache->walking.react_ns)),
@@ -138,13 +136,12 @@ void ucs_regcache_walk_step(ucs_regcache_h cache,
     }
 }
 
-/* What stands still is waited for until that has cost what it may save */
 static int ucs_regcache_walk_goes_on(const ucs_predict_walk_t *walk,
                                      const ucs_regcache_pace_t *pace,
                                      uint64_t now)
 {
     return (pace->window > 0) && !walk->is_over &&
-           (ucs_predict_sat_sub(now, walk->time_ns) <= pace->rent_ns);
+           (ucs_predict_sat_sub(now, walk->time_ns) <= pace->still_ns);
 }
 
 /* The first step behind those that end within a region */

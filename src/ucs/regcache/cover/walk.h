@@ -38,7 +38,7 @@ typedef struct ucs_regcache_pace {
                          registered */
     unsigned again;   /* steps of the walk, before which none is made: one was
                          refused */
-    uint64_t rent_ns; /* holding a window for so long costs registering it */
+    uint64_t still_ns; /* after so long without a step the walk is left */
     ucs_regcache_region_t *in; /* the latest step's; it may have begun another
                                   life */
 } ucs_regcache_pace_t;

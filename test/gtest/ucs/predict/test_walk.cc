@@ -175,6 +175,13 @@ TEST_F(predict_walk, leads_by_twice_what_registering_takes)
     EXPECT_LT(1000000u, ucs_predict_walk_lead(walk, 1e30));
 }
 
+TEST_F(predict_walk, is_waited_for_longer_than_a_step_takes_and_shorter_than_rent)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 1000);
+    EXPECT_NEAR(100 * MS, ucs_predict_walk_still(walk, 10000 * MS), MS);
+    EXPECT_NEAR(MS, ucs_predict_walk_still(walk, MS), 0.1 * MS);
+}
+
 TEST_F(predict_walk, any_address_and_length)
 {
     std::mt19937_64 random(2);

@@ -291,6 +291,21 @@ TEST_F(test_ahead, a_walk_that_ends_costs_a_window)
 }
 
 /* Half of a window goes while the walk is in it */
+/* The blocks of an all-to-all are a walk, and stand still while the ranks compute */
+TEST_F(test_ahead, blocks_that_come_again_after_a_pause)
+{
+    stride = length = 4 * MB;
+    pause           = 50 * US;
+    w->open();
+    for (unsigned round = 0; round < 8; ++round) {
+        walk(0, 63);
+        w->advance(20000 * MS);
+    }
+    ucs_regcache_stats_t stats = w->stats();
+    EXPECT_GE(0.1 * stats.leave_pinned_byte_ns, stats.pinned_byte_ns);
+    EXPECT_LE(5 * 63u, stats.on_time);
+}
+
 TEST_F(test_ahead, an_event_dooms_the_window)
 {
     w->open();
