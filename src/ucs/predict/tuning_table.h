@@ -43,9 +43,6 @@ UCS_TUNING(double, range_least, 1000, "ns",
            "that delays are taken to differ by, however alike those are that were "
            "seen: it is divided by",
            "below 1 %")
-UCS_TUNING(double, hold_longer, 1.05, "times",
-           "as long as the longest gap that is to be bridged",
-           "half: +0.2 (+1.4); double: +0.2 (+1.2)")
 UCS_TUNING(double, row_missed, 0.03, "missed uses",
            "that a gap costs which is foretold well: shorter ones are bridged "
            "by holding where that is cheaper",

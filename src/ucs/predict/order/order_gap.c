@@ -96,17 +96,18 @@ void ucs_predict_order_gap_end(ucs_predict_order_h order,
  * A new gap
  */
 
-/* Hold just longer than one of the latest gaps was, whichever is best for all
- * of them, if a gap that is longer costs @a missed beside; 0: none is. */
+/* Hold longer than one of the latest gaps was, whichever is best for all of them, if a
+ * gap that is longer costs @a missed beside; 0: none is. The next gap may be longer than
+ * all that were bridged, as a delay may be shorter than all that were seen. */
 static double order_best_hold(ucs_predict_order_h order,
                               const order_buffer_t *buffer,
                               const ucs_predict_price_t *price, double missed)
 {
     const ucs_predict_delays_t *gaps = &buffer->gaps;
-    double least  = gaps->count * missed;
-    double best   = 0;
-    double served = 0;
-    double cost;
+    double least     = gaps->count * missed;
+    double served    = 0;
+    unsigned bridged = 0;
+    double cost, longest, range;
     unsigned i;
 
     for (i = 0; i < gaps->count; ++i) {
@@ -114,11 +115,17 @@ static double order_best_hold(ucs_predict_order_h order,
         cost    = served + (gaps->count - i - 1) *
                                (missed + (gaps->sorted[i] / price->rent_ns));
         if (cost < least) {
-            least = cost;
-            best  = gaps->sorted[i];
+            least   = cost;
+            bridged = i + 1;
         }
     }
-    return order->tuning.hold_longer * best;
+    if (bridged == 0) {
+        return 0;
+    }
+    longest = gaps->sorted[bridged - 1];
+    range   = 2 * (longest - gaps->sorted[(bridged - 1) / 2]);
+    return longest + ucs_predict_order_margin(order, range, bridged,
+                                              missed * price->rent_ns);
 }
 
 /* A new buffer goes by those before it */

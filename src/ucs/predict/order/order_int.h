@@ -246,6 +246,27 @@ void ucs_predict_order_keys_unlink(ucs_predict_order_h order,
 void ucs_predict_order_source_leave(ucs_predict_order_h order,
                                     order_source_t *source);
 
+/**
+ * How far beyond the edge of what was seen may the next one lie? Of @a count it lies
+ * further than a margin with the chance
+ *
+ *     1 / (count + 1) * range / (range + margin)
+ *
+ * It falls slowly with the margin: however alike they are, the job may change its pace.
+ * When its other ranks stop missing uses, say, all comes sooner than ever before. A
+ * margin costs its share of the rent time; with that chance of a missed use the sum is
+ * least where
+ *
+ *     margin = sqrt(range * rent / (count + 1)) - range
+ *
+ * @param [in] range    Of those that were seen, ns.
+ * @param [in] rent_ns  Holding for so long costs as much as what is missed beyond.
+ *
+ * @return ns.
+ */
+double ucs_predict_order_margin(ucs_predict_order_h order, double range,
+                                unsigned count, double rent_ns);
+
 /** @return How long after a key that has delays the use comes, ns, by a share of them
  *          that has any. */
 double ucs_predict_order_key_delay(ucs_predict_order_h order,

@@ -139,14 +139,7 @@ static float *order_share_cost(order_label_t *owner, unsigned i, unsigned share)
                                     &owner->turn_cost[share - ORDER_SHARES];
 }
 
-/* Of n delays that were seen, the next is below the least by more than a margin with the
- * chance
- *
- *     1 / (n + 1) * range / (range + margin)
- *
- * It falls slowly with the margin: however alike they are, the job may change its pace.
- * When its other ranks stop missing uses, say, all comes sooner than ever before. The
- * range is taken to be twice the way from the least to the middle one. */
+/* The range of what was seen is taken to be twice the way from the edge to the middle */
 static double order_range(ucs_predict_order_h order,
                           const ucs_predict_delays_t *delays)
 {
@@ -155,20 +148,25 @@ static double order_range(ucs_predict_order_h order,
                    order->tuning.range_least);
 }
 
-/* A margin costs its share of the rent time. With that chance of a missed use the sum is
- * least where
- *
- *     margin = sqrt(range * rent / (n + 1)) - range
- */
+double ucs_predict_order_margin(ucs_predict_order_h order, double range,
+                                unsigned count, double rent_ns)
+{
+    range = ucs_max(range, order->tuning.range_least);
+    return ucs_max(sqrt(range * rent_ns / (count + 1)) - range, 0);
+}
+
 static double order_margin(ucs_predict_order_h order,
                            const ucs_predict_delays_t *delays, double rent_ns)
 {
-    double range  = order_range(order, delays);
-    double margin = sqrt(range * rent_ns / (delays->count + 1)) - range;
-    double most   = ucs_predict_delays_at(delays, 0) *
-                    (1 - order->tuning.bound_least);
+    double most = ucs_predict_delays_at(delays, 0) *
+                  (1 - order->tuning.bound_least);
 
-    return (delays->count == 1) ? most : ucs_min(ucs_max(margin, 0), most);
+    return (delays->count == 1) ?
+                   most :
+                   ucs_min(ucs_predict_order_margin(
+                                   order, order_range(order, delays),
+                                   delays->count, rent_ns),
+                           most);
 }
 
 static double order_least_delay(ucs_predict_order_h order,

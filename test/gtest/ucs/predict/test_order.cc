@@ -70,6 +70,29 @@ TEST_F(predict_order, bursts_are_held_through_and_then_foretold)
     EXPECT_EQ(UCS_PREDICT_PLAN_BURST, plan(0x1000));
 }
 
+/* Their gaps vary, and the next one may be longer than each that is known */
+TEST_F(predict_order, bursts_are_held_through_longer_than_their_gaps_were)
+{
+    std::mt19937 random(1);
+    unsigned all    = 0;
+    unsigned missed = 0;
+
+    for (int i = 0; i < 300; ++i) {
+        use(190 * MS, 0x5000);
+        use(10 * MS, 0x1000, 0x77);
+        for (unsigned more = random() % 3; more > 0; --more) {
+            uint64_t gap = 3 * MS + random() % (2 * MS);
+            if (i >= 20) {
+                ++all;
+                missed += (forecast(0x1000).hold_ns < gap);
+            }
+            use(gap, 0x1000, 0x77);
+        }
+    }
+    EXPECT_GE(0.05 * all, missed) << all;
+    EXPECT_GE(20 * MS, forecast(0x1000).hold_ns);
+}
+
 /* Of what never comes a second time nothing is held any more */
 TEST_F(predict_order, fresh_buffers_come_to_be_dropped)
 {
