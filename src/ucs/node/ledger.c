@@ -76,9 +76,9 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
 /* --- Slots ---------------------------------------------------------------- */
 
 /* Fails if another was faster: the slot may have a new owner. Release [N-OWNER] for the
- * dead, whose last words come before the next owner's; the acquire that the operation has
- * as well orders nothing here, nor in the other two that give a slot back. */
-static int ucs_ledger_bury(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
+ * owner, also a dead one, whose last words come before the next owner's; the acquire that
+ * the operation has as well orders nothing here. */
+int ucs_ledger_leave(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
 {
     return ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
@@ -88,7 +88,7 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
     uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
 
     return (owner != 0) && !ucs_ledger_is_alive(ledger, owner) &&
-           ucs_ledger_bury(ledger, slot, owner);
+           ucs_ledger_leave(ledger, slot, owner);
 }
 
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
@@ -99,7 +99,7 @@ void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owner = ucs_load_relaxed(&ledger->owner[i]);
         if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
-            (void)ucs_ledger_bury(ledger, i, owner);
+            (void)ucs_ledger_leave(ledger, i, owner);
         }
     }
 }
@@ -163,16 +163,11 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
     /* Where addresses are not random, the program before an exec() may have had the
      * ledger here, too */
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        (void)ucs_ledger_bury(ledger, i, self);
+        (void)ucs_ledger_leave(ledger, i, self);
     }
     (void)ucs_ledger_reap(ledger);
     *owner_p = self;
     return ucs_ledger_take(ledger, self);
-}
-
-void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
-{
-    (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
 
 /* --- Damage --------------------------------------------------------------- */

@@ -17,9 +17,9 @@ void ucs_node_show(ucs_node_h node)
 
     ucs_store_relaxed(&slot->listens, node->listeners > 0);
     ucs_store_relaxed(&slot->runs, !node->is_resting);
-    ucs_store_relaxed(&slot->cores, node->cores);
+    ucs_store_relaxed(&slot->cores, node->params.cores);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        ucs_store_relaxed(&slot->cpus[word], node->cpus.__bits[word]);
+        ucs_store_relaxed(&slot->cpus[word], node->params.cpus.__bits[word]);
     }
 }
 
@@ -35,7 +35,7 @@ static void ucs_node_take_cpus(ucs_ledger_slot_t *slot, cpu_set_t *cpus)
 
 static uint64_t ucs_node_weight(ucs_node_h node, unsigned i)
 {
-    uint64_t demand = ucs_ledger_demand(node->ledger, i, node->ram);
+    uint64_t demand = ucs_ledger_demand(node->ledger, i, node->params.ram);
 
     return ucs_load_relaxed(&node->ledger->slots[i].runs) ?
                    demand + demand / UCS_NODE_INCUMBENT :
@@ -73,22 +73,22 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
     left = CPU_COUNT(cpus);
     idle = left - ucs_min(left, floating);
     ucs_lock(&node->lock);
-    node->idle_cores = idle;
+    node->figures.idle_cores = idle;
     ucs_unlock(&node->lock);
     return ahead < idle;
 }
 
 void ucs_node_set_runs(ucs_node_h node, int runs)
 {
-    uint64_t now = node->now();
+    uint64_t now = node->params.now();
 
     ucs_lock(&node->lock);
     if (node->is_resting == !!runs) {
         if (runs) {
-            node->rest_ns += now - node->rested;
+            node->figures.rest_ns += now - node->rested;
         } else {
             node->rested = now;
-            ++node->rests;
+            ++node->figures.rests;
         }
         node->is_resting = !runs;
         ucs_node_show(node);

@@ -114,9 +114,7 @@ static void uct_helper_md_listen(uct_helper_md_t *md)
 {
     if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
         ucs_node_listen(md->node, 1);
-        if (md->quota != NULL) {
-            ucs_node_listen(md->quota, 1);
-        }
+        ucs_node_listen(md->quota, 1);
     }
 }
 
@@ -260,7 +258,7 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     return UCS_OK;
 
 err_close_quota:
-    uct_helper_md_close_quota(md);
+    ucs_node_close(md->quota);
     uct_helper_device_destroy(md->device);
 err_part:
     uct_helper_session_part(md);
@@ -274,23 +272,17 @@ err_close_node:
 void uct_helper_md_release(uct_helper_md_t *md)
 {
     ucs_job_stop(md->job);
-    if (md->node != NULL) {
-        ucs_node_part(md->node, md->cache);
-    }
-    if (md->quota != NULL) {
-        ucs_node_part(md->quota, md->cache);
-    }
+    ucs_node_part(md->node, md->cache);
+    ucs_node_part(md->quota, md->cache);
     ucs_regcache_destroy(md->cache);
     uct_helper_device_destroy(md->device);
     /* Last: a rank that asks meanwhile waits until all is deregistered. */
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
-        if (md->quota != NULL) {
-            ucs_node_listen(md->quota, 0);
-        }
+        ucs_node_listen(md->quota, 0);
     }
     uct_helper_session_part(md);
-    uct_helper_md_close_quota(md);
+    ucs_node_close(md->quota);
     uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);
     free(md);

@@ -196,13 +196,6 @@ void uct_helper_md_open_quota(uct_helper_md_t *md)
     }
 }
 
-void uct_helper_md_close_quota(uct_helper_md_t *md)
-{
-    if (md->quota != NULL) {
-        ucs_node_close(md->quota);
-    }
-}
-
 /* relaxed, both: a number */
 void uct_helper_md_count(uct_helper_md_t *md)
 {
