@@ -46,22 +46,11 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg,
                                              ucs_regcache_comp_t comp)
 {
     uct_helper_md_t *md = arg;
-    uct_abi_md_mem_dereg_params_t params = {
-        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
-        .memh       = memh
-    };
+    int cancel          = ucs_cancel_disable();
     ucs_status_t status;
-    int cancel;
 
-    if (comp != NULL) {
-        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
-                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
-        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
-        params.comp        = (uct_completion_t*)comp;
-    }
-
-    cancel = ucs_cancel_disable();
-    status = md->lower->mem_dereg(md->md, &params);
+    status = uct_abi_mem_dereg(md->lower, md->md, memh,
+                               (uct_completion_t*)comp);
     ucs_cancel_restore(cancel);
     return status;
 }

@@ -136,16 +136,14 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
                     const uct_abi_md_mem_reg_params_t *params,
                     uct_mem_h *memh_p)
 {
-    uct_pin_md_t *pin                         = uct_pin_md_find(md);
-    uct_abi_md_mem_dereg_params_t lower_dereg = {
-        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH
-    };
+    uct_pin_md_t *pin    = uct_pin_md_find(md);
+    uct_mem_h lower_memh = NULL;
     uct_pin_region_t *region;
     ucs_status_t status = UCS_OK;
 
     if (pin->is_keyed) {
         status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length,
-                                          flags, params, &lower_dereg.memh);
+                                          flags, params, &lower_memh);
     }
     if (status != UCS_OK) {
         return status;
@@ -156,13 +154,13 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
         goto err_lower_dereg;
     }
 
-    region->lower_memh = lower_dereg.memh;
+    region->lower_memh = lower_memh;
     *memh_p            = region;
     return UCS_OK;
 
 err_lower_dereg:
     if (pin->is_keyed) {
-        pin->lower->mem_dereg(md, &lower_dereg);
+        (void)uct_abi_mem_dereg(pin->lower, md, lower_memh, NULL);
     }
     return status;
 }

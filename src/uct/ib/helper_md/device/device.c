@@ -150,11 +150,6 @@ static void uct_helper_device_lock(uct_helper_device_h device)
     }
 }
 
-static void uct_helper_device_unlock(uct_helper_device_h device)
-{
-    pthread_mutex_unlock(&device->lock);
-}
-
 ucs_status_t uct_helper_device_create(uct_md_h md,
                                       const uct_abi_md_ops_t *lower,
                                       const uct_abi_md_attr_t *attr,
@@ -197,25 +192,15 @@ static ucs_status_t
 uct_helper_device_deregister(uct_helper_device_h device,
                              uct_helper_device_region_t *region)
 {
-    uct_abi_md_mem_dereg_params_t params = {
-        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
-        .memh       = region->memh
-    };
     uct_helper_device_comp_t *waiting = region->comps, *next;
+    uct_completion_t *comp            = (waiting != NULL) ? waiting->comp : NULL;
     int cancel                        = ucs_cancel_disable();
     ucs_status_t status;
 
-    if (waiting != NULL) {
-        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
-                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
-        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
-        params.comp        = waiting->comp;
-    }
-
-    status = device->lower->mem_dereg(device->md, &params);
+    status = uct_abi_mem_dereg(device->lower, device->md, region->memh, comp);
     for (; waiting != NULL; waiting = next) {
         next = waiting->next;
-        if ((waiting->comp != params.comp) && (--waiting->comp->count == 0)) {
+        if ((waiting->comp != comp) && (--waiting->comp->count == 0)) {
             waiting->comp->func(waiting->comp);
         }
         free(waiting);
@@ -250,7 +235,7 @@ static void uct_helper_device_sweep(uct_helper_device_h device)
     do {
         uct_helper_device_lock(device);
         region = uct_helper_device_take_doomed(device);
-        uct_helper_device_unlock(device);
+        pthread_mutex_unlock(&device->lock);
         if (region != NULL) {
             uct_helper_device_deregister(device, region);
         }
@@ -333,15 +318,6 @@ uct_helper_device_find(uct_helper_device_h device, uintptr_t start,
     return NULL;
 }
 
-static void uct_helper_device_insert(uct_helper_device_h device,
-                                     uct_helper_device_region_t *region)
-{
-    uct_helper_device_lock(device);
-    ucs_list_add_head(&device->regions, &region->list);
-    ucs_add_relaxed(&device->count, 1);
-    uct_helper_device_unlock(device);
-}
-
 /* It is in the list before it is registered, so that events find it */
 static ucs_status_t
 uct_helper_device_register(uct_helper_device_h device, void *address,
@@ -363,7 +339,10 @@ uct_helper_device_register(uct_helper_device_h device, void *address,
     region->refs  = 1;
     /* Without events it could go stale, so it ends with its use */
     region->is_doomed = (uct_helper_device_hears != UCS_OK);
-    uct_helper_device_insert(device, region);
+    uct_helper_device_lock(device);
+    ucs_list_add_head(&device->regions, &region->list);
+    ucs_add_relaxed(&device->count, 1);
+    pthread_mutex_unlock(&device->lock);
     status = uct_abi_mem_reg_as_asked(device->lower, device->md, address,
                                       length, flags, params, &memh);
 
@@ -376,7 +355,7 @@ uct_helper_device_register(uct_helper_device_h device, void *address,
         ucs_list_del(&region->list);
         ucs_sub_relaxed(&device->count, 1);
     }
-    uct_helper_device_unlock(device);
+    pthread_mutex_unlock(&device->lock);
 
     if (status != UCS_OK) {
         free(region);
@@ -401,7 +380,7 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
     if (region != NULL) {
         *memh_p = region->memh;
     }
-    uct_helper_device_unlock(device);
+    pthread_mutex_unlock(&device->lock);
 
     if (region == NULL) {
         status = uct_helper_device_register(device, address, length, flags,
@@ -440,7 +419,7 @@ static int uct_helper_device_unref(uct_helper_device_h device, uct_mem_h memh,
         }
         break;
     }
-    uct_helper_device_unlock(device);
+    pthread_mutex_unlock(&device->lock);
     return is_last;
 }
 
