@@ -293,6 +293,35 @@ uct_abi_mem_reg_as_asked(const uct_abi_md_ops_t *ops, uct_md_h md,
            ops->mem_reg(md, address, length, flags, memh_p);
 }
 
+/**
+ * Define an operation that registers in both forms, _name with flags and
+ * _name_params: _register(md, address, length, flags, params, memh_p), where
+ * params is NULL in the first.
+ */
+#define UCT_ABI_MD_MEM_REG(_name, _register) \
+    static ucs_status_t _name(uct_md_h md, void *address, size_t length, \
+                              unsigned flags, uct_mem_h *memh_p) \
+    { \
+        return _register(md, address, length, flags, NULL, memh_p); \
+    } \
+    static ucs_status_t _name##_params( \
+            uct_md_h md, void *address, size_t length, \
+            const uct_abi_md_mem_reg_params_t *params, uct_mem_h *memh_p) \
+    { \
+        return _register(md, address, length, \
+                         uct_abi_md_mem_reg_flags(params), params, memh_p); \
+    }
+
+/** Put such an operation into a table, in the form of the running UCX. */
+#define UCT_ABI_MD_SET_MEM_REG(_ops, _name) \
+    do { \
+        if (uct_abi_running->has_reg_params) { \
+            (_ops)->mem_reg_params = _name##_params; \
+        } else { \
+            (_ops)->mem_reg = _name; \
+        } \
+    } while (0)
+
 /** Copy the fields of @a params that are set to @a full; the others become NULL
  *  or 0. */
 static inline void

@@ -165,32 +165,21 @@ err_lower_dereg:
     return status;
 }
 
-static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
-                                       size_t length, unsigned flags,
-                                       uct_mem_h *memh_p)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_pin_md_register(md, address, length, flags, NULL, memh_p);
-    ucs_cancel_restore(cancel);
-    return status;
-}
-
 static ucs_status_t
-uct_pin_md_mem_reg_params(uct_md_h md, void *address, size_t length,
+uct_pin_md_register_whole(uct_md_h md, void *address, size_t length,
+                          unsigned flags,
                           const uct_abi_md_mem_reg_params_t *params,
                           uct_mem_h *memh_p)
 {
     int cancel = ucs_cancel_disable();
     ucs_status_t status;
 
-    status = uct_pin_md_register(md, address, length,
-                                 uct_abi_md_mem_reg_flags(params), params,
-                                 memh_p);
+    status = uct_pin_md_register(md, address, length, flags, params, memh_p);
     ucs_cancel_restore(cancel);
     return status;
 }
+
+UCT_ABI_MD_MEM_REG(uct_pin_md_mem_reg, uct_pin_md_register_whole)
 
 /* An invalidation of what has no keys is over at once */
 static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
@@ -292,11 +281,7 @@ static void uct_pin_md_make_keys(uct_pin_md_t *pin)
 void uct_pin_md_init_reg_ops(uct_pin_md_t *pin)
 {
     pin->ops.mem_dereg = uct_pin_md_mem_dereg;
-    if (uct_abi_running->has_reg_params) {
-        pin->ops.mem_reg_params = uct_pin_md_mem_reg_params;
-    } else {
-        pin->ops.mem_reg = uct_pin_md_mem_reg;
-    }
+    UCT_ABI_MD_SET_MEM_REG(&pin->ops, uct_pin_md_mem_reg);
     if (!pin->is_keyed) {
         uct_pin_md_make_keys(pin);
     }
