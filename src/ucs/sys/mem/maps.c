@@ -97,8 +97,9 @@ static void ucs_maps_parse(const char *line, ucs_maps_vma_t *vma)
     vma->is_file = (strtoul(at, NULL, 10) != 0);
 }
 
-int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg)
+int ucs_maps_each(ucs_own_fd_t *own, ucs_maps_func_t func, void *arg)
 {
+    int fd = ucs_own_fd_number(own);
     char buffer[UCS_MAPS_BUFFER], line[UCS_MAPS_LINE + UCS_MAPS_ZEROS] = {0};
     unsigned used = 0;
     off_t offset  = 0;
@@ -112,7 +113,8 @@ int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg)
             if (buffer[i] == '\n') {
                 ucs_maps_parse(line, &vma);
                 if (!func(arg, &vma)) {
-                    return 0;
+                    length = 0;
+                    goto out;
                 }
                 memset(line, 0, used);
                 used = 0;
@@ -121,7 +123,22 @@ int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg)
             }
         }
     }
-    return (length < 0) ? -errno : 0;
+
+out:
+    return (length < 0)             ? -errno :
+           (ucs_own_fd_get(own) < 0) ? -EBADF : 0;
+}
+
+int ucs_maps_read(ucs_maps_func_t func, void *arg)
+{
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int ret          = -ENOENT;
+
+    if (ucs_maps_open(&own) >= 0) {
+        ret = ucs_maps_each(&own, func, arg);
+        ucs_own_fd_close(&own);
+    }
+    return ret;
 }
 
 /* What is counted */
@@ -141,14 +158,6 @@ static int ucs_maps_count_one(void *arg, const ucs_maps_vma_t *vma)
 long ucs_maps_count(uintptr_t start, uintptr_t end)
 {
     ucs_maps_number_t number = {.start = start, .end = end};
-    ucs_own_fd_t own         = UCS_OWN_FD_INIT;
-    int ret                  = -1;
-    int fd;
 
-    fd = ucs_maps_open(&own);
-    if (fd >= 0) {
-        ret = ucs_maps_each(fd, ucs_maps_count_one, &number);
-        ucs_own_fd_close(&own);
-    }
-    return (ret < 0) ? -1 : number.count;
+    return (ucs_maps_read(ucs_maps_count_one, &number) < 0) ? -1 : number.count;
 }

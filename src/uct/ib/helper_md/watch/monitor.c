@@ -169,8 +169,7 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
 static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
                                             uintptr_t end)
 {
-    (void)uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
-                                       &fd);
+    uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one, &fd);
 }
 
 /* If the kernel cannot be asked for a single mapping, only this one is watched:
