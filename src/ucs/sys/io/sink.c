@@ -102,6 +102,23 @@ int ucs_sink_open(const char *path, mode_t mode, const char **why)
     return -1;
 }
 
+const char *ucs_sink_write_at(int fd, const void *bytes, size_t size,
+                              off_t offset)
+{
+    size_t done = 0;
+    ssize_t ret;
+
+    while (done < size) {
+        ret = pwrite(fd, (const char*)bytes + done, size - done, offset + done);
+        if (ret > 0) {
+            done += ret;
+        } else if ((ret == 0) || (errno != EINTR)) {
+            return strerror((ret == 0) ? ENOSPC : errno);
+        }
+    }
+    return NULL;
+}
+
 static const int ucs_write_signals[] = {SIGXFSZ, SIGPIPE};
 
 #define UCS_WRITE_NUM_SIGNALS \

@@ -53,6 +53,10 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why);
  */
 int ucs_sink_open(const char *path, mode_t mode, const char **why);
 
+/** Write all at a place of a regular file. @return NULL, or why not. */
+const char *ucs_sink_write_at(int fd, const void *bytes, size_t size,
+                              off_t offset);
+
 /**
  * Write to a stream of the process. Gives up after a second without progress,
  * and raises no SIGPIPE without a reader. Up to PIPE_BUF bytes are one write,

@@ -98,38 +98,27 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
 }
 
 /* A report's file and the temporary one that is renamed to it. /dev/null needs
- * neither: fd is -1. */
+ * neither: no descriptor is kept. */
 typedef struct uct_helper_report_file {
     char         path[PATH_MAX];
     char         tmp[PATH_MAX];
-    int          fd;
     ucs_own_fd_t own;
 } uct_helper_report_file_t;
-
-static int uct_helper_report_create(const char *path)
-{
-    return open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-}
 
 static const char *uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 {
     int length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
                           getpid());
+    int fd;
 
     if (length >= (int)sizeof(file->tmp)) {
         return strerror(ENAMETOOLONG);
     }
 
-    file->fd = uct_helper_report_create(file->tmp);
-    if ((file->fd < 0) && (errno == EEXIST)) {
-        /* An earlier process of our number left it unfinished */
-        unlink(file->tmp);
-        file->fd = uct_helper_report_create(file->tmp);
-    }
-    if ((file->fd >= 0) && !ucs_own_fd_set(&file->own, file->fd)) {
-        file->fd = -1;
-    }
-    return (file->fd < 0) ? strerror(errno) : NULL;
+    /* An earlier process of our number may have left it unfinished */
+    unlink(file->tmp);
+    fd = open(file->tmp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    return ucs_own_fd_set(&file->own, fd) ? NULL : strerror(errno);
 }
 
 /* @return NULL, or why not */
@@ -143,7 +132,6 @@ static const char *uct_helper_report_open(const uct_helper_report_dest_t *dest,
         return strerror(ENAMETOOLONG);
     }
 
-    file->fd = -1;
     ucs_own_fd_forget(&file->own);
     switch (ucs_sink_look(file->path, &why)) {
     case UCS_SINK_NULL:
@@ -176,7 +164,7 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
         return UCS_ERR_IO_ERROR;
     }
 
-    if (file.fd >= 0) {
+    if (ucs_own_fd_number(&file.own) >= 0) {
         ucs_own_fd_close(&file.own);
         unlink(file.tmp);
     }
@@ -230,20 +218,13 @@ uct_helper_report_fill(const uct_helper_report_dest_t *dest,
                        const uct_helper_figures_t *figures,
                        uct_helper_report_file_t *file)
 {
-    size_t length, done = 0;
-    char *text      = uct_helper_report_compose(dest, figures, &length);
-    const char *why = (text == NULL) ? strerror(ENOMEM) : NULL;
-    ssize_t ret;
+    size_t length;
+    char *text = uct_helper_report_compose(dest, figures, &length);
+    const char *why;
 
-    while ((why == NULL) && (done < length)) {
-        ret = pwrite(ucs_own_fd_get(&file->own), text + done, length - done,
-                     done);
-        if (ret > 0) {
-            done += ret;
-        } else if ((ret == 0) || (errno != EINTR)) {
-            why = strerror((ret == 0) ? ENOSPC : errno);
-        }
-    }
+    why = (text == NULL) ? strerror(ENOMEM) :
+                           ucs_sink_write_at(ucs_own_fd_get(&file->own), text,
+                                             length, 0);
     free(text);
     ucs_own_fd_close(&file->own);
     if ((why == NULL) && (rename(file->tmp, file->path) != 0)) {
@@ -260,7 +241,7 @@ uct_helper_report_write_file(const uct_helper_report_dest_t *dest,
     const char *why;
 
     why = uct_helper_report_open(dest, &file);
-    if ((why == NULL) && (file.fd >= 0)) {
+    if ((why == NULL) && (ucs_own_fd_number(&file.own) >= 0)) {
         why = uct_helper_report_fill(dest, figures, &file);
         if (why != NULL) {
             unlink(file.tmp);

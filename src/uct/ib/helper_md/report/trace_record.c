@@ -36,57 +36,33 @@ typedef struct uct_helper_trace_file {
 /* Rights of the file, before the umask */
 #define UCT_HELPER_TRACE_MODE 0666
 
-static ucs_status_t
-uct_helper_trace_file_write_all(uct_helper_trace_file_t *file,
-                                const char *bytes, size_t size)
-{
-    int fd      = ucs_own_fd_get(&file->own);
-    size_t done = 0;
-    ssize_t ret;
-
-    if (fd < 0) {
-        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
-                        "program has closed its descriptor; the trace ends "
-                        "here",
-                        file->path);
-        return UCS_ERR_IO_ERROR;
-    }
-
-    while (done < size) {
-        ret = pwrite(fd, bytes + done, size - done, file->offset + done);
-        if (ret > 0) {
-            done += ret;
-        } else if ((ret == 0) || (errno != EINTR)) {
-            ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s "
-                            "(allowed: a regular file); the trace ends here",
-                            file->path,
-                            (ret == 0) ? "no progress" : strerror(errno));
-            return UCS_ERR_IO_ERROR;
-        }
-    }
-    return UCS_OK;
-}
-
 /* The next call overwrites all but the first `keep` bytes. A failure closes the file. */
 static void uct_helper_trace_file_write(uct_helper_trace_file_t *file,
                                         const void *bytes, size_t size,
                                         size_t keep)
 {
+    int fd          = ucs_own_fd_get(&file->own);
+    const char *why = "the program has closed its descriptor";
     ucs_write_guard_t guard;
-    ucs_status_t status;
 
     if (ucs_own_fd_number(&file->own) < 0) {
         return;
     }
 
     ucs_write_hold(&guard);
-    status = uct_helper_trace_file_write_all(file, bytes, size);
-    ucs_write_release(&guard);
-    if (status == UCS_OK) {
+    if (fd >= 0) {
+        why = ucs_sink_write_at(fd, bytes, size, file->offset);
+    }
+    if (why == NULL) {
         file->offset += keep;
     } else {
+        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s%s; "
+                        "the trace ends here",
+                        file->path, why,
+                        (fd >= 0) ? " (allowed: a regular file)" : "");
         ucs_own_fd_close(&file->own);
     }
+    ucs_write_release(&guard);
 }
 
 static ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
