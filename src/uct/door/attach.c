@@ -206,7 +206,8 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         .cost_base_ns     = uct_door_config.pin_base_ns,
         .cost_per_page_ns = uct_door_config.pin_per_page_ns,
         .told_ns          = uct_door_config.pin_told_ns,
-        .node_regions     = uct_door_config.pin_max_regions,
+        .node_regions     = (uct_door_config.pin_max_regions == ULONG_MAX) ?
+                                    0 : uct_door_config.pin_max_regions,
         .verify           = uct_door_config.pin_verify
     };
     ucs_status_t status;

@@ -192,7 +192,7 @@ static void uct_helper_md_ask_limits(uct_helper_md_t *md)
     md->has_memlock = (uct_helper_limits_memlock() != UINT64_MAX);
     if (!strcmp(uct_abi_md_component_name(md->md), UCT_HELPER_MD_VERBS)) {
         uct_helper_limits_verbs(md->name, &md->limits);
-    } else if (md->config.pin && (md->config.pin_max_regions > 0)) {
+    } else if (md->config.pin) {
         md->limits.regions = md->config.pin_max_regions;
     }
 }

@@ -119,7 +119,7 @@ typedef struct uct_helper_config {
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
     unsigned long            pin_max_regions; /**< of all processes of the node;
-                                                   0: any number */
+                                                   ULONG_MAX: any number */
     double                   pin_told_ns;     /**< told to UCX, 0: as
                                                    measured */
     int                      pin_verify;

@@ -28,6 +28,7 @@ static const char *const uct_helper_monitor_words[] = {
 };
 
 static const char *const uct_helper_auto_words[] = {"auto", NULL};
+static const char *const uct_helper_no_words[]   = {NULL};
 
 static const char *const uct_helper_cpu_policy_words[] = {
     [UCT_HELPER_CPU_POLICY_IDLE]         = "idle",
@@ -80,19 +81,6 @@ uct_helper_read_count(const char *text, void *value_p, const void *words)
     }
 
     *(unsigned long*)value_p = count;
-    return 1;
-}
-
-static int
-uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
-{
-    unsigned long count;
-
-    if (!uct_helper_value_count(text, &count) || (count == 0)) {
-        return 0;
-    }
-
-    *(unsigned long*)value_p = (count == ULONG_MAX) ? 0 : count;
     return 1;
 }
 
@@ -310,8 +298,8 @@ const uct_helper_option_t uct_helper_options_table[] = {
     {{"PIN_MAX_REGIONS", "inf", UCT_HELPER_TEXT(pin_max_regions),
       "Registrations that the software NIC allows all processes of the user on a\n"
       "node together. Beyond that it refuses, as a device does."},
-     uct_helper_read_pin_regions, NULL, UCT_HELPER_VALUE(pin_max_regions),
-     "a number above 0, or inf"},
+     uct_helper_read_count, uct_helper_no_words,
+     UCT_HELPER_VALUE(pin_max_regions), "a number above 0, or inf"},
 
     {{"PIN_VERIFY", "n", UCT_HELPER_TEXT(pin_verify),
       "Testing aid of the software NIC: compare, at the end of each use, what\n"

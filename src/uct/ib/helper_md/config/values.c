@@ -92,20 +92,10 @@ int uct_helper_value_size(const char *text, size_t *value_p)
 
 int uct_helper_value_count(const char *text, unsigned long *value_p)
 {
-    unsigned long value;
-    char *end;
-
-    if (!strcasecmp(text, "inf")) {
-        *value_p = ULONG_MAX;
-        return 1;
-    }
-
-    if (!uct_helper_value_digits(text, &value, &end) || (*end != '\0')) {
-        return 0;
-    }
-
-    *value_p = value;
-    return 1;
+    /* A size without a unit */
+    return (!strcasecmp(text, "inf") ||
+            (text[strspn(text, "0123456789")] == '\0')) &&
+           uct_helper_value_size(text, value_p);
 }
 
 int uct_helper_value_share(const char *text, double *value_p)

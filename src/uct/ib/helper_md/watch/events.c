@@ -89,44 +89,33 @@ void uct_helper_events_open(void)
 
 /* @return Zero in a child without fork handlers: what is registered is its parent's,
  * and a lock that stood closed at the fork will never open */
-static int uct_helper_events_begin(void)
+static UCS_F_ALWAYS_INLINE int
+uct_helper_events_tell(void (*func)(ucs_regcache_h cache, uintptr_t address,
+                                    size_t length),
+                       uintptr_t address, size_t length)
 {
+    ucs_regcache_h cache;
+    unsigned i;
+
     if (ucs_unlikely(!ucs_process_is_known())) {
         return 0;
     }
 
     uct_helper_events_note();
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        func(cache, address, length);
+    }
     return 1;
 }
 
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
-    ucs_regcache_h cache;
-    unsigned i;
-
-    if (!uct_helper_events_begin()) {
-        return 0;
-    }
-
-    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
-        ucs_regcache_unmapped(cache, address, length);
-    }
-    return 1;
+    return uct_helper_events_tell(ucs_regcache_unmapped, address, length);
 }
 
 int uct_helper_events_mapped(uintptr_t address, size_t length)
 {
-    ucs_regcache_h cache;
-    unsigned i;
-
-    if (!uct_helper_events_begin()) {
-        return 0;
-    }
-
-    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
-        ucs_regcache_mapped(cache, address, length);
-    }
-    return 1;
+    return uct_helper_events_tell(ucs_regcache_mapped, address, length);
 }
 
 uint64_t uct_helper_events_number(void)

@@ -94,7 +94,7 @@ protected:
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(UCT_HELPER_REGIONS_AUTO, int(m_config.max_regions));
-        EXPECT_EQ(0u, m_config.pin_max_regions);
+        EXPECT_EQ(ULONG_MAX, m_config.pin_max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
         EXPECT_EQ(UCT_HELPER_CPU_POLICY_IDLE, m_config.cpu_policy);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
