@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "ledger.h"
 
+#include <ucs/sys/mem/own_map.h>
 #include <ucs/sys/proc/dead.h>
 #include <ucs/sys/hash.h>
 
@@ -33,14 +34,6 @@
 
 /* --- Owners --------------------------------------------------------------- */
 
-/* Bytes of address space */
-static size_t ucs_ledger_length(void)
-{
-    size_t page = sysconf(_SC_PAGESIZE);
-
-    return (sizeof(ucs_ledger_t) + page - 1) / page * page;
-}
-
 /* A number that no process can have: kill() and /proc must not be asked about 0
  * or -1 */
 pid_t ucs_ledger_pid(uint64_t owner)
@@ -70,7 +63,8 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
                     ((UINT64_C(1) << UCS_LEDGER_ADDRESS_BITS) - 1);
 
     return !ucs_ledger_owner_is_gone(owner) && !ucs_pid_is_dead(pid) &&
-           !ucs_pid_has_lost(pid, (void*)map, ucs_ledger_length(), ledger);
+           !ucs_pid_has_lost(pid, (void*)map, ucs_own_round(sizeof(*ledger)),
+                             ledger);
 }
 
 /* --- Slots ---------------------------------------------------------------- */

@@ -98,13 +98,6 @@ static void uct_preload_complain(void)
     ucs_store_relaxed(&said, 1);
 }
 
-/* UCX would warn of our switches as unknown, so remove those that say "no" */
-static void uct_preload_forget_switches(void)
-{
-    unsetenv("UCX_MD_HELPER");
-    unsetenv("UCX_MD_PIN");
-}
-
 static uct_preload_door_func_t uct_preload_load(void)
 {
     /* Installed, and in a build tree */
@@ -174,7 +167,10 @@ uct_md_open(void *component, const char *md_name, const void *config,
 
     if (!uct_preload_is_on()) {
         uct_preload_complain();
-        uct_preload_forget_switches();
+        /* UCX would warn of our switches as unknown, so remove those that say
+         * "no" */
+        unsetenv("UCX_MD_HELPER");
+        unsetenv("UCX_MD_PIN");
         return real(component, md_name, config, md_p);
     }
 

@@ -532,11 +532,6 @@ void ucs_thread_stop(ucs_thread_h thread)
     pthread_mutex_unlock(&thread->life_lock.mutex);
 }
 
-static int ucs_thread_steps_here(ucs_thread_h thread)
-{
-    return (ucs_thread_stepped != NULL) && (ucs_thread_stepped->thread == thread);
-}
-
 int ucs_thread_end(ucs_thread_h thread)
 {
     const struct timespec pause = {0, UCS_THREAD_PAUSE_NS};
@@ -550,7 +545,9 @@ int ucs_thread_end(ucs_thread_h thread)
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
-               !ucs_thread_steps_here(thread) && (ucs_clock_now() < end)) {
+               !((ucs_thread_stepped != NULL) &&
+                 (ucs_thread_stepped->thread == thread)) &&
+               (ucs_clock_now() < end)) {
             nanosleep(&pause, NULL);
         }
     }

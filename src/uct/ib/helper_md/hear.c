@@ -80,11 +80,6 @@ ucs_operation_wants_t *uct_helper_hear_wants(void)
     return &uct_helper_hear_line.wants;
 }
 
-void uct_helper_hear_listen(int listens)
-{
-    ucs_operation_listen(uct_helper_hear_wants(), listens);
-}
-
 uint64_t uct_helper_hear_lost(void)
 {
     /* relaxed: a function, with nothing that goes with it */

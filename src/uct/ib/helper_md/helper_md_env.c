@@ -97,7 +97,7 @@ static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
 
 static void uct_helper_env_listen(void *arg, int listens)
 {
-    uct_helper_hear_listen(listens);
+    ucs_operation_listen(uct_helper_hear_wants(), listens);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
@@ -105,15 +105,9 @@ static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
     ucs_futex_wake_all((_Atomic(uint32_t)*)word, UCS_FUTEX_PRIVATE);
 }
 
-/* A range that will not be kept is not watched. */
-static int uct_helper_md_watch(uct_helper_md_t *md, uct_helper_range_t *range)
-{
-    return !md->watches || (uct_helper_trust_watched() &&
-                            uct_helper_monitor_watch(range));
-}
-
 /* A helper's registration asks the kernel anew unless it watches the mapping
- * for us: UCM may have missed what happened to it */
+ * for us: UCM may have missed what happened to it. A range that will not be kept
+ * is not watched. */
 static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
                                  uintptr_t *start_p, uintptr_t *end_p)
 {
@@ -129,7 +123,8 @@ static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
     if (!(flags & UCS_REGCACHE_INSPECT_KNOWN) || (speculate && !md->watches)) {
         if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
                                    &range) != UCT_HELPER_RANGE_PRIVATE) ||
-            !uct_helper_md_watch(md, &range)) {
+            (md->watches && !(uct_helper_trust_watched() &&
+                              uct_helper_monitor_watch(&range)))) {
             return 0;
         }
         *start_p = range.kept;

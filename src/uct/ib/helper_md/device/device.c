@@ -210,36 +210,28 @@ uct_helper_device_deregister(uct_helper_device_h device,
     return status;
 }
 
-/* Takes out one that is doomed and unused */
-static uct_helper_device_region_t *
-uct_helper_device_take_doomed(uct_helper_device_h device)
-{
-    uct_helper_device_region_t *region;
-
-    ucs_list_for_each(region, &device->regions, list) {
-        if (region->is_doomed && (region->refs == 0)) {
-            ucs_list_del(&region->list);
-            ucs_sub_relaxed(&device->count, 1);
-            return region;
-        }
-    }
-
-    return NULL;
-}
-
-/* Not from an event: the domain below may allocate */
+/* Deregister what is doomed and unused. Not from an event: the domain below may
+ * allocate */
 static void uct_helper_device_sweep(uct_helper_device_h device)
 {
-    uct_helper_device_region_t *region;
+    uct_helper_device_region_t *region, *found;
 
     do {
+        found = NULL;
         uct_helper_device_lock(device);
-        region = uct_helper_device_take_doomed(device);
-        pthread_mutex_unlock(&device->lock);
-        if (region != NULL) {
-            uct_helper_device_deregister(device, region);
+        ucs_list_for_each(region, &device->regions, list) {
+            if (region->is_doomed && (region->refs == 0)) {
+                found = region;
+                ucs_list_del(&region->list);
+                ucs_sub_relaxed(&device->count, 1);
+                break;
+            }
         }
-    } while (region != NULL);
+        pthread_mutex_unlock(&device->lock);
+        if (found != NULL) {
+            uct_helper_device_deregister(device, found);
+        }
+    } while (found != NULL);
 }
 
 void uct_helper_device_destroy(uct_helper_device_h device)

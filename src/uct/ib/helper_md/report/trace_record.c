@@ -215,20 +215,14 @@ static void uct_helper_trace_flush(uct_helper_trace_t *trace)
     trace->used = 0;
 }
 
-static uint8_t *uct_helper_trace_room(uct_helper_trace_t *trace)
+static void uct_helper_trace_put(uct_helper_trace_t *trace,
+                                 const ucs_trace_event_t *event)
 {
     if (trace->used > UCT_HELPER_TRACE_BUFFER) {
         uct_helper_trace_flush(trace);
     }
-    return trace->buffer + trace->used;
-}
-
-static void uct_helper_trace_put(uct_helper_trace_t *trace,
-                                 const ucs_trace_event_t *event)
-{
-    uint8_t *p = uct_helper_trace_room(trace);
-
-    trace->used += ucs_trace_encode(trace->encoder, event, p);
+    trace->used += ucs_trace_encode(trace->encoder, event,
+                                    trace->buffer + trace->used);
 }
 
 /* Lost entries may be releases, so all open uses count as released: a use

@@ -28,16 +28,18 @@
 #define UCT_HELPER_READER_RETRY_MS   1
 #define UCT_HELPER_READER_STACK_SIZE (256ul << 10)
 
+typedef struct uct_helper_reader_event {
+    uintptr_t address;
+    size_t    length;
+    int       is_gone;  /* the kernel has unmapped it */
+    int       is_noted; /* watched.h knows, or need not */
+} uct_helper_reader_event_t;
+
 /* Events that the reader has taken and not passed on yet. Used by the reader
  * only. */
 typedef struct uct_helper_reader_kept {
-    unsigned count;
-    struct {
-        uintptr_t address;
-        size_t    length;
-        int       is_gone;  /* the kernel has unmapped it */
-        int       is_noted; /* watched.h knows, or need not */
-    } events[UCT_HELPER_READER_KEPT_MAX];
+    unsigned                  count;
+    uct_helper_reader_event_t events[UCT_HELPER_READER_KEPT_MAX];
 } uct_helper_reader_kept_t;
 
 static ucs_spawned_t uct_helper_reader_thread;
@@ -51,11 +53,10 @@ static _Atomic(int) uct_helper_reader_must_unwatch;
  * NULL while the reader is awake and has not put up a new one. */
 static _Atomic(void*) uct_helper_reader_bell;
 
+/* Of what is still mapped, and of "everything", no note is removed */
 static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
-                                   uintptr_t address, size_t length)
+                                   uintptr_t address, size_t length, int is_gone)
 {
-    int is_gone = 1;
-
     if (kept->count == UCT_HELPER_READER_KEPT_MAX) {
         kept->count = 0;
         address     = 0;
@@ -63,11 +64,11 @@ static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
         is_gone     = 0;
     }
 
-    kept->events[kept->count].address  = address;
-    kept->events[kept->count].length   = length;
-    kept->events[kept->count].is_gone  = is_gone;
-    kept->events[kept->count].is_noted = 0;
-    ++kept->count;
+    kept->events[kept->count++] = (uct_helper_reader_event_t){
+            .address  = address,
+            .length   = length,
+            .is_gone  = is_gone,
+            .is_noted = !is_gone};
 }
 
 static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
@@ -78,21 +79,19 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
         /* Nothing is registered at the memory's new place, unless an event was
          * missed. */
         uct_helper_reader_keep(kept, message->arg.remap.to,
-                               message->arg.remap.len);
+                               message->arg.remap.len, 1);
         uct_helper_reader_keep(kept, message->arg.remap.from,
-                               message->arg.remap.len);
+                               message->arg.remap.len, 1);
         break;
     case UFFD_EVENT_REMOVE:
         uct_helper_reader_keep(kept, message->arg.remove.start,
                                message->arg.remove.end -
-                               message->arg.remove.start);
-        kept->events[kept->count - 1].is_gone  = 0; /* is still mapped */
-        kept->events[kept->count - 1].is_noted = 1;
+                               message->arg.remove.start, 0);
         break;
     case UFFD_EVENT_UNMAP:
         uct_helper_reader_keep(kept, message->arg.remove.start,
                                message->arg.remove.end -
-                               message->arg.remove.start);
+                               message->arg.remove.start, 1);
         break;
     default:
         break;
@@ -100,16 +99,15 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 }
 
 /* Moved memory is still watched at its new place. Without a note it may not be
- * joined with neighbours, no more. "Everything" removes no note. Nor does what was
- * read while another thread held the notes: the thread that unmapped has gone on, and
- * may have noted what it mapped there next. A note too many only lets more be watched. */
+ * joined with neighbours, no more. Nor is a note removed for what was read while
+ * another thread held the notes: the thread that unmapped has gone on, and may have
+ * noted what it mapped there next. A note too many only lets more be watched. */
 static void uct_helper_reader_note(uct_helper_reader_kept_t *kept, int holds)
 {
     unsigned i;
 
     for (i = 0; i < kept->count; ++i) {
-        if (holds && !kept->events[i].is_noted &&
-            (kept->events[i].length != SIZE_MAX)) {
+        if (holds && !kept->events[i].is_noted) {
             uct_helper_watched_remove_held(kept->events[i].address,
                                            kept->events[i].address +
                                            kept->events[i].length);
