@@ -43,19 +43,23 @@ static void uct_helper_md_no_userfaultfd(const char *reason)
 ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p)
 {
-    const char *no_kernel = NULL, *no_hooks = NULL;
+    const char *no_hooks = uct_helper_events_check();
+    const char *no_kernel;
 
-    if (uct_helper_events_check(&no_hooks) != UCS_OK) {
+    if (no_hooks != NULL) {
         ucs_helper_warn("%s: unmapped memory would be missed, the helper stays "
                         "off",
                         no_hooks);
         return UCS_ERR_UNSUPPORTED;
     }
 
-    *watches_p = (config->monitor != UCT_HELPER_MONITOR_UCM) &&
-                 (uct_helper_monitor_start(&no_kernel) == UCS_OK);
-    if (no_kernel != NULL) {
-        uct_helper_md_no_userfaultfd(no_kernel);
+    *watches_p = 0;
+    if (config->monitor != UCT_HELPER_MONITOR_UCM) {
+        no_kernel  = uct_helper_monitor_start();
+        *watches_p = (no_kernel == NULL);
+        if (no_kernel != NULL) {
+            uct_helper_md_no_userfaultfd(no_kernel);
+        }
     }
     return UCS_OK;
 }

@@ -32,28 +32,26 @@ static void uct_helper_monitor_complain(int fd)
     }
 }
 
-/* The lock is held. */
-static ucs_status_t uct_helper_monitor_create(const char **reason_p)
+/* The lock is held. @return NULL, or what was refused */
+static const char *uct_helper_monitor_create(void)
 {
-    int fd;
+    const char *reason = NULL;
+    int fd             = uct_helper_uffd_open(&reason);
 
-    fd = uct_helper_uffd_open(reason_p);
     if (fd < 0) {
-        return UCS_ERR_UNSUPPORTED;
+        return reason;
     }
 
     uct_helper_watched_clear();
     if (!ucs_own_fd_set(&uct_helper_monitor_fd, fd)) {
-        *reason_p = "the descriptor of userfaultfd is closed";
-        return UCS_ERR_NO_RESOURCE;
+        return "the descriptor of userfaultfd is closed";
     }
 
-    if (!uct_helper_reader_start(&uct_helper_monitor_fd, reason_p)) {
+    reason = uct_helper_reader_start(&uct_helper_monitor_fd);
+    if (reason != NULL) {
         ucs_own_fd_close(&uct_helper_monitor_fd);
-        return UCS_ERR_NO_RESOURCE;
     }
-
-    return UCS_OK;
+    return reason;
 }
 
 /* The child has no reader and no watched memory. Its copy of the descriptor
@@ -82,18 +80,18 @@ void uct_helper_monitor_forget(void)
     uct_helper_watched_forget();
 }
 
-ucs_status_t uct_helper_monitor_start(const char **reason_p)
+const char *uct_helper_monitor_start(void)
 {
-    ucs_status_t status = UCS_OK;
+    const char *reason = NULL;
 
     pthread_once(&uct_helper_monitor_once, uct_helper_monitor_at_fork);
     pthread_mutex_lock(&uct_helper_monitor_lock);
     if (uct_helper_monitor_users == 0) {
-        status = uct_helper_monitor_create(reason_p);
+        reason = uct_helper_monitor_create();
     }
-    uct_helper_monitor_users += (status == UCS_OK);
+    uct_helper_monitor_users += (reason == NULL);
     pthread_mutex_unlock(&uct_helper_monitor_lock);
-    return status;
+    return reason;
 }
 
 void uct_helper_monitor_stop(void)

@@ -287,30 +287,28 @@ static void *uct_helper_reader_main(void *arg)
     return NULL;
 }
 
-int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p)
+const char *uct_helper_reader_start(ucs_own_fd_t *own)
 {
+    const char *reason = NULL;
+
     ucs_store_relaxed(&uct_helper_reader_is_stopped, 0);
     ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
     sem_init(&uct_helper_reader_ready, 0, 0);
     if (ucs_spawn(&uct_helper_reader_thread, UCT_HELPER_READER_STACK_SIZE,
                   uct_helper_reader_main, own) != 0) {
-        *reason_p = "a thread for userfaultfd is refused";
-        goto err;
+        reason = "a thread for userfaultfd is refused";
+    } else {
+        while (sem_wait(&uct_helper_reader_ready) != 0) {
+        }
+        if (!uct_helper_reader_is_apart) {
+            reason = "a thread cannot have descriptors of its own";
+            (void)ucs_spawn_join(&uct_helper_reader_thread);
+        }
     }
-
-    while (sem_wait(&uct_helper_reader_ready) != 0) {
+    if (reason != NULL) {
+        sem_destroy(&uct_helper_reader_ready);
     }
-    if (!uct_helper_reader_is_apart) {
-        *reason_p = "a thread cannot have descriptors of its own";
-        (void)ucs_spawn_join(&uct_helper_reader_thread);
-        goto err;
-    }
-
-    return 1;
-
-err:
-    sem_destroy(&uct_helper_reader_ready);
-    return 0;
+    return reason;
 }
 
 void uct_helper_reader_stop(void)
