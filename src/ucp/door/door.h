@@ -68,14 +68,9 @@ typedef const ucp_door_reader_t *(*ucp_door_open_func_t)(
  */
 const ucp_door_reader_t *ucp_door_open(const ucp_door_listener_t *listener);
 
-/**
- * Open the door, if the process has one, and pass its reader to the helper. Any
- * thread, once there is to be a helper.
- *
- * @return Zero if there is none, or it cannot be opened; the helper works
- *         without it then.
- */
-int ucp_door_reader_start(void);
+/** Open the door, if the process has one, and pass its reader to the helper, which
+ *  works without it as well. Any thread, once there is to be a helper. */
+void ucp_door_reader_start(void);
 
 END_C_DECLS
 

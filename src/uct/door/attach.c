@@ -77,7 +77,7 @@ static void uct_door_init(void)
     uct_helper_config_read(&uct_door_config);
     if (uct_door_config.helper) {
         (void)uct_helper_calls_listen();
-        (void)ucp_door_reader_start();
+        ucp_door_reader_start();
     }
 }
 

@@ -82,27 +82,21 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;
     const char *complaint             = uct_helper_events_complaint();
-    char note[UCT_HELPER_REPORT_NOTE_MAX];
 
     if (complaint != NULL) {
-        snprintf(note, sizeof(note),
-                 "%s any more: memory was registered only while in use",
-                 complaint);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%s any more: memory was registered only while in use",
+                complaint);
     }
-
     if (stats->over_ceiling > 0) {
-        snprintf(note, sizeof(note),
-                 "%lu uses passed a ceiling, for all else was in use",
-                 stats->over_ceiling);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%lu uses passed a ceiling, for all else was in use",
+                stats->over_ceiling);
     }
-
     if (stats->failed > 0) {
-        snprintf(note, sizeof(note),
-                 "%lu registrations were refused by the lower domain",
-                 stats->failed);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%lu registrations were refused by the lower domain",
+                stats->failed);
     }
 }
 
@@ -287,7 +281,7 @@ void uct_helper_session_set_version(const char *version)
 void uct_helper_session_note(const char *note)
 {
     pthread_mutex_lock(&uct_helper_session_lock.mutex);
-    uct_helper_report_add_note(&uct_helper_session.closed, note);
+    uct_helper_report_add_note(&uct_helper_session.closed, "%s", note);
     pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 

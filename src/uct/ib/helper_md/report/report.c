@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,35 +67,37 @@ void uct_helper_report_add_quota(uct_helper_figures_t *figures,
     figures->has_quota = 1;
 }
 
-void uct_helper_report_add_note(uct_helper_figures_t *figures, const char *note)
+void uct_helper_report_add_note(uct_helper_figures_t *figures,
+                                const char *format, ...)
 {
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+    va_list args;
     unsigned i;
 
+    va_start(args, format);
+    vsnprintf(note, sizeof(note), format, args);
+    va_end(args);
     for (i = 0; i < figures->num_notes; ++i) {
-        if (!strncmp(figures->notes[i], note, UCT_HELPER_REPORT_NOTE_MAX - 1)) {
+        if (!strcmp(figures->notes[i], note)) {
             return;
         }
     }
 
     if (figures->num_notes < UCT_HELPER_REPORT_NOTES_MAX) {
-        snprintf(figures->notes[figures->num_notes++],
-                 UCT_HELPER_REPORT_NOTE_MAX, "%s", note);
+        strcpy(figures->notes[figures->num_notes++], note);
     }
 }
 
 void uct_helper_report_note_rest(uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *node = &figures->node;
-    char note[UCT_HELPER_REPORT_NOTE_MAX];
 
-    if (!figures->has_node || (node->rests == 0)) {
-        return;
+    if (figures->has_node && (node->rests > 0)) {
+        uct_helper_report_add_note(
+                figures,
+                "the helper rested %.1f of %.1f s, while no core was idle",
+                node->rest_ns * 1e-9, figures->elapsed_seconds);
     }
-
-    snprintf(note, sizeof(note),
-             "the helper rested %.1f of %.1f s, while no core was idle",
-             node->rest_ns * 1e-9, figures->elapsed_seconds);
-    uct_helper_report_add_note(figures, note);
 }
 
 /* A report's file and the temporary one that is renamed to it. /dev/null needs
