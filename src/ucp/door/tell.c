@@ -175,11 +175,12 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
 
 void ucp_door_tell_end(ucp_door_ticket_t ticket)
 {
-    ucp_door_state_t *state   = ucp_door_get();
-    ucp_door_ring_t *ring     = ucp_door_ring(state);
+    ucp_door_state_t *state = ucp_door_get();
     ucs_operation_t *operation;
+    ucp_door_ring_t *ring;
 
-    if ((ring != NULL) && ((operation = ucp_door_ring_room(ring)) != NULL)) {
+    if ((ticket != 0) && ((ring = ucp_door_ring(state)) != NULL) &&
+        ((operation = ucp_door_ring_room(ring)) != NULL)) {
         *operation = (ucs_operation_t){
             .time   = ucp_door_now(state),
             .id     = (uint32_t)ticket,

@@ -230,7 +230,8 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
  *  register its buffer. */
 void ucp_door_posted(ucp_door_data_t data);
 
-/** Tell the end of a receive, for the thread that posted it. Any thread. */
+/** Tell the end of a receive, for the thread that posted it; 0: of none. Any
+ *  thread. */
 void ucp_door_tell_end(ucp_door_ticket_t ticket);
 
 /* What an entry point does that tells its operation */
