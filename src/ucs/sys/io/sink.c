@@ -119,22 +119,22 @@ const char *ucs_sink_write_at(int fd, const void *bytes, size_t size,
     return NULL;
 }
 
-static const int ucs_write_signals[] = {SIGXFSZ, SIGPIPE};
-
-#define UCS_WRITE_NUM_SIGNALS \
-    (sizeof(ucs_write_signals) / sizeof(ucs_write_signals[0]))
-
 void ucs_write_hold(ucs_write_guard_t *guard)
 {
-    sigset_t ours;
+    static const int signals[] = {SIGXFSZ, SIGPIPE};
+    sigset_t held, pending;
     size_t i;
 
-    sigemptyset(&ours);
-    for (i = 0; i < UCS_WRITE_NUM_SIGNALS; ++i) {
-        sigaddset(&ours, ucs_write_signals[i]);
+    sigpending(&pending);
+    sigemptyset(&held);
+    sigemptyset(&guard->ours);
+    for (i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) {
+        sigaddset(&held, signals[i]);
+        if (!sigismember(&pending, signals[i])) {
+            sigaddset(&guard->ours, signals[i]);
+        }
     }
-    sigpending(&guard->pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &guard->mask);
+    pthread_sigmask(SIG_BLOCK, &held, &guard->mask);
 }
 
 /* A write raises its signal in the writing thread, so it is pending here when
@@ -143,15 +143,8 @@ void ucs_write_release(const ucs_write_guard_t *guard)
 {
     const struct timespec at_once = {0, 0};
     int error                     = errno;
-    sigset_t one;
-    size_t i;
 
-    for (i = 0; i < UCS_WRITE_NUM_SIGNALS; ++i) {
-        if (!sigismember(&guard->pending, ucs_write_signals[i])) {
-            sigemptyset(&one);
-            sigaddset(&one, ucs_write_signals[i]);
-            (void)sigtimedwait(&one, NULL, &at_once);
-        }
+    while (sigtimedwait(&guard->ours, NULL, &at_once) > 0) {
     }
     pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
     errno = error;

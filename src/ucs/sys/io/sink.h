@@ -75,8 +75,8 @@ int ucs_sink_write(int fd, const char *text, size_t length);
  * may be nested. Neither call allocates or fails.
  */
 typedef struct ucs_write_guard {
-    sigset_t mask;    /* of the thread, before */
-    sigset_t pending; /* before: not ours to take */
+    sigset_t mask; /* of the thread, before */
+    sigset_t ours; /* those that were not pending before */
 } ucs_write_guard_t;
 
 /** Hold the signals of failed writes back from the calling thread. */

@@ -1,7 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/proc/deserted.h>
 #include <ucs/sys/io/log.h>
-#include <ucs/sys/proc/process.h>
 #include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/sync/atomic.h>

@@ -2,7 +2,6 @@
 #include "hear.h"
 #include "helper_md_int.h"
 #include <ucs/sys/io/log.h>
-#include "node_process.h"
 #include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>

@@ -113,15 +113,6 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
     }
 }
 
-/* More than one thread may come here */
-static void uct_helper_md_listen(uct_helper_md_t *md)
-{
-    if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
-        ucs_node_listen(md->node, 1);
-        ucs_node_listen(md->quota, 1);
-    }
-}
-
 /* Small requests do not start the thread */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 {
@@ -137,7 +128,11 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     if (status == UCS_OK) {
         if (md->is_planned) {
             uct_helper_md_bind(md);
-            uct_helper_md_listen(md);
+            /* More than one thread may come here */
+            if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
+                ucs_node_listen(md->node, 1);
+                ucs_node_listen(md->quota, 1);
+            }
         }
     } else {
         ucs_regcache_helper_refused(md->cache);
@@ -201,20 +196,6 @@ static void uct_helper_md_ask_limits(uct_helper_md_t *md)
     }
 }
 
-static ucs_status_t
-uct_helper_md_create_device(uct_helper_md_t *md, const uct_abi_md_attr_t *attr)
-{
-    ucs_status_t status = uct_helper_device_create(md->md, md->lower, attr,
-                                                   &md->device);
-
-    if ((status == UCS_OK) &&
-        (attr->reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST))) {
-        uct_helper_session_note("device memory is left registered between "
-                                "uses, and is not in these figures");
-    }
-    return status;
-}
-
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p)
@@ -241,9 +222,13 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_close_node;
     }
 
-    status = uct_helper_md_create_device(md, &attr);
+    status = uct_helper_device_create(md->md, md->lower, &attr, &md->device);
     if (status != UCS_OK) {
         goto err_part;
+    }
+    if (attr.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        uct_helper_session_note("device memory is left registered between "
+                                "uses, and is not in these figures");
     }
 
     uct_helper_md_ask_limits(md);

@@ -3,7 +3,6 @@
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/math.h>
 
 #include <limits.h>
 #include <sched.h>

@@ -5,7 +5,6 @@
 #include <ucs/sys/io/own_fd.h>
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #define UCT_HELPER_NS         1e-9

@@ -4,7 +4,6 @@
 
 #include <ucs/sys/compiler_def.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*
