@@ -23,16 +23,6 @@ void ucs_node_show(ucs_node_h node)
     }
 }
 
-/* Take away the processors that a rank is bound to */
-static void ucs_node_take_cpus(ucs_ledger_slot_t *slot, cpu_set_t *cpus)
-{
-    unsigned word;
-
-    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        cpus->__bits[word] &= ~ucs_load_relaxed(&slot->cpus[word]);
-    }
-}
-
 static uint64_t ucs_node_weight(ucs_node_h node, unsigned i)
 {
     uint64_t demand = ucs_ledger_demand(node->ledger, i, node->params.ram);
@@ -57,7 +47,7 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
     unsigned floating = 0;
     unsigned ahead    = 0;
     ucs_ledger_slot_t *slot;
-    unsigned i, left, idle;
+    unsigned i, word, left, idle;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         slot = &node->ledger->slots[i];
@@ -66,7 +56,9 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
             floating += ucs_min(ucs_load_relaxed(&slot->cores),
                                 UCS_LEDGER_CPUS);
             ahead    += ucs_node_is_ahead(node, i);
-            ucs_node_take_cpus(slot, cpus);
+            for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+                cpus->__bits[word] &= ~ucs_load_relaxed(&slot->cpus[word]);
+            }
         }
     }
 

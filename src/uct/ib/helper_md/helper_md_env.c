@@ -229,22 +229,6 @@ static uint64_t uct_helper_md_release_regions(void *arg, uint64_t count)
     return ucs_regcache_shrink_regions(arg, count);
 }
 
-/* Of a node's budget nothing is taken that nobody asked for */
-static ucs_regcache_cover_t
-uct_helper_md_cover(const uct_helper_config_t *config)
-{
-    return (ucs_regcache_cover_t){
-            .kind        = (config->node_max_pinned == SIZE_MAX) ?
-                                   config->coalesce :
-                                   UCS_REGCACHE_COVER_OFF,
-            .remote_mask = UCT_MD_MEM_ACCESS_REMOTE_PUT |
-                           UCT_MD_MEM_ACCESS_REMOTE_GET |
-                           UCT_MD_MEM_ACCESS_REMOTE_ATOMIC,
-            .own_set     = UCT_MD_MEM_ACCESS_ALL,
-            .own_clear   = UCT_MD_MEM_FLAG_HIDE_ERRORS |
-                           UCT_MD_MEM_FLAG_NONBLOCK};
-}
-
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
     const ucs_regcache_params_t params = {
@@ -256,7 +240,17 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .max_regions  = ULONG_MAX,
             .max_length   = md->limits.max_length,
             .access_mask  = UCT_MD_MEM_ACCESS_ALL,
-            .cover        = uct_helper_md_cover(&md->config)};
+            .cover        = {
+                    /* Of a node's budget nothing is taken that nobody asked for */
+                    .kind        = (md->config.node_max_pinned == SIZE_MAX) ?
+                                           md->config.coalesce :
+                                           UCS_REGCACHE_COVER_OFF,
+                    .remote_mask = UCT_MD_MEM_ACCESS_REMOTE_PUT |
+                                   UCT_MD_MEM_ACCESS_REMOTE_GET |
+                                   UCT_MD_MEM_ACCESS_REMOTE_ATOMIC,
+                    .own_set     = UCT_MD_MEM_ACCESS_ALL,
+                    .own_clear   = UCT_MD_MEM_FLAG_HIDE_ERRORS |
+                                   UCT_MD_MEM_FLAG_NONBLOCK}};
     const ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,

@@ -382,44 +382,12 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
     return status;
 }
 
-/* Drops a reference. @return Nonzero if it was the last one of a doomed
- * region. */
-static int uct_helper_device_unref(uct_helper_device_h device, uct_mem_h memh,
-                                   uct_helper_device_comp_t *waiting,
-                                   uct_helper_device_region_t **region_p)
-{
-    uct_helper_device_region_t *region;
-    int is_last = 0;
-
-    *region_p = NULL;
-    uct_helper_device_lock(device);
-    ucs_list_for_each(region, &device->regions, list) {
-        if ((region->memh != memh) || !region->is_ready || (region->refs == 0)) {
-            continue;
-        }
-
-        *region_p = region;
-        if (waiting != NULL) {
-            waiting->next     = region->comps;
-            region->comps     = waiting;
-            region->is_doomed = 1;
-        }
-        is_last = (--region->refs == 0) && region->is_doomed;
-        if (is_last) {
-            ucs_list_del(&region->list);
-            ucs_sub_relaxed(&device->count, 1);
-        }
-        break;
-    }
-    pthread_mutex_unlock(&device->lock);
-    return is_last;
-}
-
 ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,
                                    uct_completion_t *comp)
 {
     uct_helper_device_comp_t *waiting = NULL;
-    uct_helper_device_region_t *region;
+    uct_helper_device_region_t *region, *last = NULL;
+    ucs_status_t status = UCS_ERR_NO_ELEM;
 
     if (comp != NULL) {
         waiting = malloc(sizeof(*waiting));
@@ -429,16 +397,34 @@ ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,
         waiting->comp = comp;
     }
 
-    if (uct_helper_device_unref(device, memh, waiting, &region)) {
-        return uct_helper_device_deregister(device, region);
-    }
+    uct_helper_device_lock(device);
+    ucs_list_for_each(region, &device->regions, list) {
+        if ((region->memh != memh) || !region->is_ready || (region->refs == 0)) {
+            continue;
+        }
 
-    if (region == NULL) {
+        status = UCS_OK;
+        if (waiting != NULL) {
+            waiting->next     = region->comps;
+            region->comps     = waiting;
+            region->is_doomed = 1;
+        }
+        if ((--region->refs == 0) && region->is_doomed) {
+            last = region;
+            ucs_list_del(&region->list);
+            ucs_sub_relaxed(&device->count, 1);
+        }
+        break;
+    }
+    pthread_mutex_unlock(&device->lock);
+
+    if (last != NULL) {
+        return uct_helper_device_deregister(device, last);
+    }
+    if (status != UCS_OK) {
         free(waiting);
-        return UCS_ERR_NO_ELEM;
     }
-
-    return UCS_OK;
+    return status;
 }
 
 void uct_helper_device_forget(void)

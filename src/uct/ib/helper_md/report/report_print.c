@@ -107,8 +107,9 @@ static void uct_helper_report_json_maybe(ucs_json_t *json, const char *key,
 static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {
-    const ucs_node_figures_t *node = &figures->node;
-    int has                        = figures->has_node;
+    const ucs_node_figures_t *node  = &figures->node;
+    const ucs_node_figures_t *quota = &figures->quota;
+    int has                         = figures->has_node;
 
     uct_helper_report_json_maybe(json, "node_ranks", has, node->ranks);
     uct_helper_report_json_maybe(json, "node_pinned_peak_bytes", has,
@@ -124,14 +125,8 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     /* a number that is not finite becomes null */
     ucs_json_number(json, "helper_rest_seconds",
                     has ? node->rest_ns * UCT_HELPER_NS : INFINITY);
-}
 
-static void uct_helper_report_json_quota(ucs_json_t *json,
-                                         const uct_helper_figures_t *figures)
-{
-    const ucs_node_figures_t *quota = &figures->quota;
-    int has                         = figures->has_quota;
-
+    has = figures->has_quota;
     uct_helper_report_json_maybe(json, "device_regions_peak", has,
                                  quota->peak_bytes);
     uct_helper_report_json_maybe(json, "device_regions_forced", has,
@@ -168,7 +163,6 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_identity(&json, figures);
     uct_helper_report_json_figures(&json, figures);
     uct_helper_report_json_node(&json, figures);
-    uct_helper_report_json_quota(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
     uct_helper_report_json_model(&json, "deregister_model",
@@ -215,24 +209,11 @@ static void uct_helper_report_print_memory(FILE *stream,
                            "  ", stream);
 }
 
-static void uct_helper_report_print_uses(FILE *stream,
-                                         const ucs_regcache_stats_t *stats)
-{
-    fprintf(stream,
-            "  uses             %lu: %lu on time, %lu late, %lu missed, "
-            "%lu cold\n",
-            stats->uses, stats->on_time, stats->late, stats->missed,
-            stats->cold);
-    fprintf(stream,
-            "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
-            "%lu made again\n",
-            stats->wasted, stats->evicted, stats->invalidated, stats->repinned);
-}
-
 void uct_helper_report_print_text(FILE *stream,
                                   const uct_helper_figures_t *figures)
 {
-    char host[HOST_NAME_MAX + 1] = "";
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    char host[HOST_NAME_MAX + 1]      = "";
     unsigned i;
 
     gethostname(host, sizeof(host) - 1);
@@ -242,7 +223,15 @@ void uct_helper_report_print_text(FILE *stream,
             host, getpid(), uct_helper_report_rank(), figures->policy,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
-    uct_helper_report_print_uses(stream, &figures->stats);
+    fprintf(stream,
+            "  uses             %lu: %lu on time, %lu late, %lu missed, "
+            "%lu cold\n",
+            stats->uses, stats->on_time, stats->late, stats->missed,
+            stats->cold);
+    fprintf(stream,
+            "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
+            "%lu made again\n",
+            stats->wasted, stats->evicted, stats->invalidated, stats->repinned);
     if (figures->modelled) {
         fprintf(stream,
                 "  MODELLED cost    %.3f us + %.1f ns a page added to each "

@@ -203,23 +203,11 @@ void uct_helper_reader_unwatch_all(void)
     uct_helper_reader_ring();
 }
 
-/* The bell has been unwatched with the rest. It is not unmapped: if it is
- * watched again by now, as part of a row, the reader would wait for itself. */
-static void uct_helper_reader_do_unwatch(int fd)
-{
-    uintptr_t bell;
-
-    uct_helper_uffd_unwatch_all(fd);
-    bell = (uintptr_t)ucs_load_relaxed(&uct_helper_reader_bell);
-    if (bell != 0) {
-        uct_helper_uffd_watch(fd, bell, bell + sysconf(_SC_PAGESIZE));
-    }
-}
-
 static void uct_helper_reader_loop(int fd)
 {
     uct_helper_reader_kept_t kept = {.count = 0};
     struct pollfd poll_fd         = {.fd = fd, .events = POLLIN};
+    uintptr_t bell;
 
     for (;;) {
         uct_helper_reader_put_up_bell(fd);
@@ -228,7 +216,14 @@ static void uct_helper_reader_loop(int fd)
         }
         if (ucs_load_relaxed(&uct_helper_reader_must_unwatch)) {
             ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
-            uct_helper_reader_do_unwatch(fd);
+            uct_helper_uffd_unwatch_all(fd);
+            /* The bell has been unwatched with the rest. It is not unmapped: if it
+             * is watched again by now, as part of a row, the reader would wait for
+             * itself. */
+            bell = (uintptr_t)ucs_load_relaxed(&uct_helper_reader_bell);
+            if (bell != 0) {
+                uct_helper_uffd_watch(fd, bell, bell + sysconf(_SC_PAGESIZE));
+            }
             continue;
         }
 
