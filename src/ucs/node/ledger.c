@@ -229,18 +229,6 @@ int ucs_ledger_key(const char *name)
     return (key == IPC_PRIVATE) ? 1 : (int)key;
 }
 
-static ucs_status_t ucs_ledger_fail(ucs_status_t status, const char *name,
-                                    const char *why, char *error, size_t max)
-{
-    snprintf(error, max,
-             UCS_NODE_SUFFIX_ENV
-             ": the node's ledger %s (shared memory "
-             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
-             "that this version of the helper has made, or none yet",
-             name, (unsigned)ucs_ledger_key(name), why);
-    return status;
-}
-
 /* @return NULL, or what is wrong with the segment */
 static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
 {
@@ -331,20 +319,22 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
     int id = -1;
 
     why = ucs_ledger_attach(key, &id, &ledger);
-    if (why != NULL) {
-        return ucs_ledger_fail((id < 0) ? UCS_ERR_IO_ERROR :
-                                          UCS_ERR_UNSUPPORTED,
-                               name, why, error, max);
-    }
-
-    why = ucs_ledger_check_stamp(ledger, ucs_hash_text(name));
-    if (why != NULL) {
+    if (why == NULL) {
+        why = ucs_ledger_check_stamp(ledger, ucs_hash_text(name));
+        if (why == NULL) {
+            *ledger_p = ledger;
+            return UCS_OK;
+        }
         ucs_ledger_close(ledger);
-        return ucs_ledger_fail(UCS_ERR_UNSUPPORTED, name, why, error, max);
     }
 
-    *ledger_p = ledger;
-    return UCS_OK;
+    snprintf(error, max,
+             UCS_NODE_SUFFIX_ENV
+             ": the node's ledger %s (shared memory "
+             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
+             "that this version of the helper has made, or none yet",
+             name, (unsigned)key, why);
+    return (id < 0) ? UCS_ERR_IO_ERROR : UCS_ERR_UNSUPPORTED;
 }
 
 void ucs_ledger_close(ucs_ledger_t *ledger)

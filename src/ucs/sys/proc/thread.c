@@ -405,30 +405,21 @@ static ucs_status_t ucs_thread_start(ucs_thread_h thread)
     int ret;
 
     pthread_mutex_lock(&thread->life_lock.mutex);
-    if (thread->life == UCS_THREAD_RUNNING) {
-        goto out;
-    }
-
     if (thread->life == UCS_THREAD_STOPPED) {
         status = UCS_ERR_BUSY;
-        goto out;
+    } else if (thread->life == UCS_THREAD_NEW) {
+        ucs_scout_start(thread->scout);
+        ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main,
+                        thread);
+        thread->life = (ret == 0) ? UCS_THREAD_RUNNING : UCS_THREAD_STOPPED;
+        if (ret != 0) {
+            ucs_scout_stop(thread->scout);
+            ucs_helper_warn("the system refuses a helper thread: %s; "
+                            "registrations are kept as without the helper",
+                            strerror(ret));
+            status = UCS_ERR_NO_RESOURCE;
+        }
     }
-
-    ucs_scout_start(thread->scout);
-    ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main, thread);
-    if (ret != 0) {
-        ucs_scout_stop(thread->scout);
-        thread->life = UCS_THREAD_STOPPED;
-        ucs_helper_warn("the system refuses a helper thread: %s; registrations "
-                        "are kept as without the helper",
-                        strerror(ret));
-        status = UCS_ERR_NO_RESOURCE;
-        goto out;
-    }
-
-    thread->life = UCS_THREAD_RUNNING;
-
-out:
     pthread_mutex_unlock(&thread->life_lock.mutex);
     return status;
 }

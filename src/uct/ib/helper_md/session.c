@@ -216,19 +216,16 @@ static void uct_helper_session_register(void)
 /* The program may change its working folder later */
 static void uct_helper_session_make_absolute(uct_helper_report_dest_t *dest)
 {
-    char path[PATH_MAX];
-    size_t length;
+    char path[PATH_MAX], folder[PATH_MAX];
 
     if ((dest->kind == UCT_HELPER_REPORT_NONE) || (dest->stream > 0) ||
-        (dest->path[0] == '/') || (getcwd(path, sizeof(path)) == NULL) ||
-        (strchr(path, '%') != NULL)) {
+        (dest->path[0] == '/') || (getcwd(folder, sizeof(folder)) == NULL) ||
+        (strchr(folder, '%') != NULL)) {
         return;
     }
 
-    length = strlen(path);
-    if (length + 1 + strlen(dest->path) < sizeof(path)) {
-        path[length] = '/';
-        strcpy(path + length + 1, dest->path);
+    if (snprintf(path, sizeof(path), "%s/%s", folder, dest->path) <
+        (int)sizeof(path)) {
         strcpy(dest->path, path);
     }
 }

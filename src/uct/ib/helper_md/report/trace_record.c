@@ -328,16 +328,31 @@ static void uct_helper_trace_begin(uct_helper_trace_t *trace)
     uct_helper_trace_flush(trace);
 }
 
+static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
+{
+    if (trace->thread != NULL) {
+        ucs_thread_destroy(trace->thread);
+    }
+    if (trace->open != NULL) {
+        uct_helper_trace_open_destroy(trace->open);
+    }
+    ucs_trace_encoder_destroy(trace->encoder);
+    trace->thread  = NULL;
+    trace->open    = NULL;
+    trace->encoder = NULL;
+    ucs_own_fd_close(&trace->file.own);
+}
+
+/* What there is by then is destroyed by the caller */
 static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
 {
     uct_helper_trace_entry_t late; /* since the last recording stopped */
     ucs_status_t status;
 
-    if (trace->ring == NULL) {
-        status = ucs_dq_create(UCT_HELPER_TRACE_RING, &trace->ring);
-        if (status != UCS_OK) {
-            return status;
-        }
+    status = (trace->ring != NULL) ?
+                     UCS_OK : ucs_dq_create(UCT_HELPER_TRACE_RING, &trace->ring);
+    if (status != UCS_OK) {
+        return status;
     }
     while (ucs_dq_pop(trace->ring, &late)) {
     }
@@ -347,35 +362,14 @@ static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
     }
     status = uct_helper_trace_open_create(&trace->open);
     if (status != UCS_OK) {
-        goto err_destroy_encoder;
+        return status;
     }
     status = ucs_thread_create(0, &trace->thread);
     if (status != UCS_OK) {
-        goto err_destroy_open;
+        return status;
     }
-    status = ucs_thread_add(trace->thread, uct_helper_trace_step, trace, &trace->job);
-    if (status != UCS_OK) {
-        goto err_destroy_thread;
-    }
-    return UCS_OK;
-
-err_destroy_thread:
-    ucs_thread_destroy(trace->thread);
-    trace->thread = NULL;
-err_destroy_open:
-    uct_helper_trace_open_destroy(trace->open);
-err_destroy_encoder:
-    ucs_trace_encoder_destroy(trace->encoder);
-    return status;
-}
-
-static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
-{
-    ucs_thread_destroy(trace->thread);
-    uct_helper_trace_open_destroy(trace->open);
-    ucs_trace_encoder_destroy(trace->encoder);
-    trace->thread = NULL;
-    ucs_own_fd_close(&trace->file.own);
+    return ucs_thread_add(trace->thread, uct_helper_trace_step, trace,
+                          &trace->job);
 }
 
 ucs_status_t uct_helper_trace_start(const char *pattern)
@@ -404,14 +398,13 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
     uct_helper_trace_begin(trace);
     status = ucs_job_start(trace->job);
     if (status != UCS_OK) {
-        uct_helper_trace_destroy(trace);
         goto err;
     }
     ucs_store_release(&uct_helper_trace_is_on, 1); /* [T-RING] */
     return UCS_OK;
 
 err:
-    ucs_own_fd_close(&trace->file.own);
+    uct_helper_trace_destroy(trace);
     ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
                     trace->file.path, ucs_status_string(status));
     return status;
@@ -454,6 +447,8 @@ void uct_helper_trace_forget(void)
     if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
         ucs_own_fd_close(&trace->file.own);
         trace->thread   = NULL;
+        trace->open     = NULL;
+        trace->encoder  = NULL;
         trace->ring     = NULL;
         trace->is_child = 1;
     }

@@ -376,18 +376,14 @@ static void uct_helper_range_learn_stack(void)
 
     /* No buffer of the program's lies on a helper's stack, and asking for the
      * stack allocates */
-    if (ucs_thread_is_helper() || (syscall(SYS_gettid) == getpid()) ||
-        (pthread_getattr_np(pthread_self(), &attr) != 0)) {
-        goto out;
+    if (!ucs_thread_is_helper() && (syscall(SYS_gettid) != getpid()) &&
+        (pthread_getattr_np(pthread_self(), &attr) == 0)) {
+        if (pthread_attr_getstack(&attr, &address, &size) == 0) {
+            uct_helper_range_stack.start = (uintptr_t)address;
+            uct_helper_range_stack.end   = (uintptr_t)address + size;
+        }
+        pthread_attr_destroy(&attr);
     }
-
-    if (pthread_attr_getstack(&attr, &address, &size) == 0) {
-        uct_helper_range_stack.start = (uintptr_t)address;
-        uct_helper_range_stack.end   = (uintptr_t)address + size;
-    }
-    pthread_attr_destroy(&attr);
-
-out:
     uct_helper_range_stack.known = 1;
 }
 
