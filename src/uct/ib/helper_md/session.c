@@ -235,10 +235,8 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     uct_helper_session_t *session = &uct_helper_session;
     char error[UCT_HELPER_SESSION_ERROR_MAX];
 
-    session->begun               = 1;
-    session->closed.policy       = ucs_regcache_policy_names[md->config.policy];
-    session->closed.max_slowdown = md->config.max_slowdown;
-    session->dest                = md->config.report;
+    session->begun = 1;
+    session->dest  = md->config.report;
     if (md->config.trace[0] != '\0') {
         (void)uct_helper_trace_start(md->config.trace);
     }

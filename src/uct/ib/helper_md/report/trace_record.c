@@ -143,59 +143,52 @@ UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
 
 /* --- Producers ------------------------------------------------------------ */
 
+static inline void uct_helper_trace_push(uct_helper_trace_entry_t entry)
+{
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+}
+
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
 {
-    const uct_helper_trace_entry_t entry = {
-        .memh      = memh,
-        .kind      = UCS_TRACE_USE,
-        .access    = access,
-        .time_ns   = time_ns,
-        .signature = signature,
-        .address   = address,
-        .length    = length
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .memh      = memh,
+            .kind      = UCS_TRACE_USE,
+            .access    = access,
+            .time_ns   = time_ns,
+            .signature = signature,
+            .address   = address,
+            .length    = length});
 }
 
 void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
 {
-    const uct_helper_trace_entry_t entry = {
-        .memh    = memh,
-        .kind    = UCS_TRACE_RELEASE,
-        .time_ns = time_ns
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .memh    = memh,
+            .kind    = UCS_TRACE_RELEASE,
+            .time_ns = time_ns});
 }
 
 void uct_helper_trace_unmap(uint64_t address, size_t length)
 {
-    const uct_helper_trace_entry_t entry = {
-        .kind    = UCS_TRACE_UNMAP,
-        .time_ns = ucs_clock_now(),
-        .address = address,
-        .length  = length
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .kind    = UCS_TRACE_UNMAP,
+            .time_ns = ucs_clock_now(),
+            .address = address,
+            .length  = length});
 }
 
 void uct_helper_trace_operation(const ucs_operation_t *operation)
 {
-    const uct_helper_trace_entry_t entry = {
-        .kind      = UCS_TRACE_OPERATION,
-        .access    = operation->kind +
-                     operation->thread * UCS_TRACE_OPERATION_THREAD,
-        .time_ns   = operation->time,
-        .signature = operation->label,
-        .address   = operation->address,
-        .length    = operation->length,
-        .id        = operation->id
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .kind      = UCS_TRACE_OPERATION,
+            .access    = operation->kind +
+                         operation->thread * UCS_TRACE_OPERATION_THREAD,
+            .time_ns   = operation->time,
+            .signature = operation->label,
+            .address   = operation->address,
+            .length    = operation->length,
+            .id        = operation->id});
 }
 
 /* --- Writer --------------------------------------------------------------- */
