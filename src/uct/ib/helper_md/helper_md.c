@@ -314,9 +314,10 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
     return status;
 }
 
-static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
-                                           const uct_helper_config_t *config)
+ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
+                                  const uct_helper_config_t *config)
 {
+    int cancel          = ucs_cancel_disable();
     uct_helper_md_t *md = NULL;
     ucs_status_t status;
     int watches;
@@ -324,12 +325,13 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     if (!uct_abi_is_known()) {
         ucs_helper_warn("%s: this release of UCX is not known: the helper "
                         "stays off", md_name);
-        return UCS_ERR_UNSUPPORTED;
+        status = UCS_ERR_UNSUPPORTED;
+        goto out;
     }
 
     status = uct_helper_md_choose_monitor(config, &watches);
     if (status != UCS_OK) {
-        return status;
+        goto out;
     }
 
     ucs_clock_init();
@@ -356,7 +358,7 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     uct_abi_md(uct_md)->ops = &md->ops;
     ucs_helper_debug("%s: helper with policy %s", md_name,
                      ucs_regcache_policy_names[config->policy]);
-    return UCS_OK;
+    goto out;
 
 err_release:
     uct_helper_md_release(md);
@@ -366,16 +368,7 @@ err_stop_monitor:
     }
     ucs_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
-    return status;
-}
-
-ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
-                                  const uct_helper_config_t *config)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_helper_md_decorate(uct_md, md_name, config);
+out:
     ucs_cancel_restore(cancel);
     return status;
 }

@@ -107,39 +107,30 @@ static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
 /* A helper's registration asks the kernel anew unless it watches the mapping
  * for us: UCM may have missed what happened to it. A range that will not be kept
  * is not watched. */
-static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
-                                 uintptr_t *start_p, uintptr_t *end_p)
-{
-    int speculate   = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
-    uintptr_t start = *start_p;
-    uintptr_t end   = *end_p;
-    uct_helper_range_t range;
-
-    if (uct_helper_range_is_own_stack(start, end)) {
-        return 0;
-    }
-
-    if (!(flags & UCS_REGCACHE_INSPECT_KNOWN) || (speculate && !md->watches)) {
-        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
-                                   &range) != UCT_HELPER_RANGE_PRIVATE) ||
-            (md->watches && !(uct_helper_trust_watched() &&
-                              uct_helper_monitor_watch(&range)))) {
-            return 0;
-        }
-        *start_p = range.kept;
-        *end_p   = range.kept_end;
-    }
-
-    return !speculate || uct_helper_range_is_resident(start, end);
-}
-
 static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
                                   uintptr_t *end_p)
 {
-    int cancel = ucs_cancel_disable(); /* the kernel is asked by open() */
-    int may_keep;
+    uct_helper_md_t *md = arg;
+    int speculate       = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
+    uintptr_t start     = *start_p;
+    uintptr_t end       = *end_p;
+    int cancel          = ucs_cancel_disable(); /* the kernel is asked by open() */
+    int may_keep        = !uct_helper_range_is_own_stack(start, end);
+    uct_helper_range_t range;
 
-    may_keep = uct_helper_md_inspect(arg, flags, start_p, end_p);
+    if (may_keep && (!(flags & UCS_REGCACHE_INSPECT_KNOWN) ||
+                     (speculate && !md->watches))) {
+        may_keep = (uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
+                                          &range) == UCT_HELPER_RANGE_PRIVATE) &&
+                   (!md->watches || (uct_helper_trust_watched() &&
+                                     uct_helper_monitor_watch(&range)));
+        if (may_keep) {
+            *start_p = range.kept;
+            *end_p   = range.kept_end;
+        }
+    }
+    may_keep = may_keep &&
+               (!speculate || uct_helper_range_is_resident(start, end));
     ucs_cancel_restore(cancel);
     return may_keep;
 }

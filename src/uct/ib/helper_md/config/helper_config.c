@@ -31,23 +31,6 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     }
 }
 
-static int uct_helper_config_is_pin(const uct_helper_option_t *option)
-{
-    return option->super.offset >= offsetof(uct_helper_options_t, pin);
-}
-
-static void uct_helper_config_complain(const uct_helper_option_t *option,
-                                       const char *text, char *error,
-                                       size_t max)
-{
-    snprintf(error, max,
-             UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-             "%s: '%s' is not valid, allowed: %s; %s stays off",
-             option->super.name, text, option->allowed,
-             uct_helper_config_is_pin(option) ? "the software NIC" :
-                                               "the helper");
-}
-
 ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
                                      uct_helper_config_t *config, char *error,
                                      size_t max)
@@ -55,6 +38,7 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     const uct_helper_option_t *option = uct_helper_options_table;
     ucs_status_t status               = UCS_OK;
     const char *text;
+    int is_pin;
 
     error[0] = '\0';
     uct_helper_config_set_defaults(config);
@@ -65,13 +49,14 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
         }
 
         /* Each switch comes before its options, so nothing turns it on again */
-        if (uct_helper_config_is_pin(option)) {
-            config->pin = 0;
-        } else {
-            config->helper = 0;
-        }
+        is_pin = option->super.offset >= offsetof(uct_helper_options_t, pin);
+        *(is_pin ? &config->pin : &config->helper) = 0;
         if (status == UCS_OK) {
-            uct_helper_config_complain(option, text, error, max);
+            snprintf(error, max,
+                     UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+                     "%s: '%s' is not valid, allowed: %s; %s stays off",
+                     option->super.name, text, option->allowed,
+                     is_pin ? "the software NIC" : "the helper");
             status = UCS_ERR_INVALID_PARAM;
         }
     }
