@@ -200,14 +200,6 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
     }
 }
 
-/* A new owner of the slot has answered whatever was asked of the old one */
-static int ucs_node_is_deaf(ucs_node_h node, unsigned i)
-{
-    uint32_t answer = ucs_load_relaxed(&node->ledger->slots[i].answer);
-
-    return node->deaf[i] == (uint64_t)answer + 1;
-}
-
 /* @return The slot of the rank that holds most beyond @a level, of those that
  * can answer and have not been asked; or -1. */
 static int ucs_node_choose(ucs_node_h node, uint64_t level,
@@ -217,6 +209,7 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
     uint64_t most        = level;
     int chosen           = -1;
     uint64_t pinned;
+    uint32_t answer;
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
@@ -225,7 +218,10 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
             continue;
         }
         pinned = ucs_ledger_pinned(ledger, i, node->params.ram);
-        if ((pinned > most) && !ucs_node_is_deaf(node, i)) {
+        answer = ucs_load_relaxed(&ledger->slots[i].answer);
+        /* A new owner of a deaf one's slot has answered whatever was asked of the
+         * old one */
+        if ((pinned > most) && (node->deaf[i] != (uint64_t)answer + 1)) {
             most   = pinned;
             chosen = i;
         }

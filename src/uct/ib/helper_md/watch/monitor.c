@@ -20,18 +20,6 @@ static unsigned uct_helper_monitor_users;
 /* None: nothing is watched. Another file refuses a userfaultfd's requests. */
 static ucs_own_fd_t uct_helper_monitor_fd = UCS_OWN_FD_INIT;
 
-static void uct_helper_monitor_complain(int fd)
-{
-    static _Atomic(int) said;
-
-    if (ucs_add_relaxed(&said, 1) == 0) {
-        ucs_helper_warn("the program has closed or replaced descriptor %d, "
-                        "which watches memory: new buffers are registered only "
-                        "while they are in use",
-                        fd);
-    }
-}
-
 /* The lock is held. @return NULL, or what was refused */
 static const char *uct_helper_monitor_create(void)
 {
@@ -127,17 +115,21 @@ static int uct_helper_monitor_watch_row(int fd, uct_helper_range_t *range)
 
 int uct_helper_monitor_watch(uct_helper_range_t *range)
 {
+    static _Atomic(int) said;
     int fd = ucs_own_fd_get(&uct_helper_monitor_fd);
 
-    if (fd < 0) {
-        fd = ucs_own_fd_number(&uct_helper_monitor_fd);
-        if (fd >= 0) {
-            uct_helper_monitor_complain(fd);
-        }
-        return 0;
+    if (fd >= 0) {
+        return uct_helper_monitor_watch_row(fd, range);
     }
 
-    return uct_helper_monitor_watch_row(fd, range);
+    fd = ucs_own_fd_number(&uct_helper_monitor_fd);
+    if ((fd >= 0) && (ucs_add_relaxed(&said, 1) == 0)) {
+        ucs_helper_warn("the program has closed or replaced descriptor %d, "
+                        "which watches memory: new buffers are registered only "
+                        "while they are in use",
+                        fd);
+    }
+    return 0;
 }
 
 /* @return The descriptor, or -1 if there is nothing to do: no memory is watched

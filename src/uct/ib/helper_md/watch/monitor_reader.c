@@ -246,22 +246,11 @@ static void uct_helper_reader_loop(int fd)
     uct_helper_events_open();
 }
 
-/* The reader unwatches all memory itself: glibc gives this thread's stack back
- * at its end, and if that were watched it would wait for itself. Closing is not
- * enough: a child without fork handlers may have a copy. */
-static void uct_helper_reader_leave(int fd)
-{
-    uct_helper_reader_kept_t none = {.count = 0};
-
-    uct_helper_uffd_unwatch_all(fd);
-    uct_helper_reader_read(fd, &none);
-    close(fd);
-}
-
 static void *uct_helper_reader_main(void *arg)
 {
-    ucs_own_fd_t *own = arg;
-    int fd            = ucs_own_fd_number(own);
+    uct_helper_reader_kept_t none = {.count = 0};
+    ucs_own_fd_t *own             = arg;
+    int fd                        = ucs_own_fd_number(own);
     int is_apart;
 
     ucs_spawn_enter();
@@ -276,7 +265,12 @@ static void *uct_helper_reader_main(void *arg)
     sem_post(&uct_helper_reader_ready);
     if (is_apart) {
         uct_helper_reader_loop(fd);
-        uct_helper_reader_leave(fd);
+        /* The reader unwatches all memory itself: glibc gives this thread's stack
+         * back at its end, and if that were watched it would wait for itself.
+         * Closing is not enough: a child without fork handlers may have a copy. */
+        uct_helper_uffd_unwatch_all(fd);
+        uct_helper_reader_read(fd, &none);
+        close(fd);
     }
     ucs_spawn_leave();
     return NULL;
