@@ -10,15 +10,6 @@
      UCP_OP_ATTR_FIELD_MEMH)
 #define UCP_DOOR_PARAM_FLAGS 0xffff0000u
 
-static uint32_t ucp_door_ring_id(ucp_door_ring_t *ring)
-{
-    if (++ring->last_id == 0) {
-        ++ring->last_id;
-    }
-
-    return ring->last_id;
-}
-
 /* Completion functions of tagged receives and active messages differ in one
  * argument */
 static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap,
@@ -146,7 +137,9 @@ static void ucp_door_receive_tell(ucp_door_receive_t *receive,
     receive->posted = &state->posted;
     receive->data   = data;
     if (data.length >= UCP_DOOR_FOLLOW_MIN) {
-        id              = ucp_door_ring_id(ring);
+        do {
+            id = ++ring->last_id;
+        } while (id == 0);
         receive->ticket = ucp_door_ticket(ring->number, id);
     }
     ucp_door_tell(state, ring, UCS_OPERATION_RECEIVE, data, site, id);

@@ -72,18 +72,6 @@ static int uct_preload_is_on(void)
            uct_preload_option_is_on("UCX_MD_PIN");
 }
 
-/* Not where the helper can do nothing, as in a program with more rights than its user */
-static void uct_preload_read_site(void)
-{
-    const char *given = getenv(UCT_SITE_ENV);
-
-    if (!getauxval(AT_SECURE)) {
-        (void)uct_site_read((given != NULL) ? given : UCT_SITE_FILE,
-                            (given != NULL) && (*given != '\0'),
-                            uct_preload_is_on, uct_preload_site_error);
-    }
-}
-
 /* Once, in a process that uses UCX, unless the job has opted out */
 static void uct_preload_complain(void)
 {
@@ -246,9 +234,16 @@ __attribute__((visibility("default"))) int ibv_fork_init(void)
  * asks for the helper or not. */
 __attribute__((constructor)) static void uct_preload_init(void)
 {
+    const char *site = getenv(UCT_SITE_ENV);
     void *ucs;
 
-    uct_preload_read_site();
+    /* Not where the helper can do nothing, as in a program with more rights than its
+     * user */
+    if (!getauxval(AT_SECURE)) {
+        (void)uct_site_read((site != NULL) ? site : UCT_SITE_FILE,
+                            (site != NULL) && (*site != '\0'),
+                            uct_preload_is_on, uct_preload_site_error);
+    }
     if (uct_preload_is_on()) {
         uct_leader_watch();
     } else if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {
