@@ -38,18 +38,19 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     const uct_helper_option_t *option = uct_helper_options_table;
     ucs_status_t status               = UCS_OK;
     const char *text;
+    unsigned i;
     int is_pin;
 
     error[0] = '\0';
     uct_helper_config_set_defaults(config);
-    for (; option->super.name != NULL; ++option) {
-        text = *(char**)UCS_PTR_BYTE_OFFSET(options, option->super.offset);
+    for (i = 0; option->super.name != NULL; ++i, ++option) {
+        text = options->text[i];
         if (uct_helper_config_set(config, option, text)) {
             continue;
         }
 
         /* Each switch comes before its options, so nothing turns it on again */
-        is_pin = option->super.offset >= offsetof(uct_helper_options_t, pin);
+        is_pin = !strncmp(option->super.name, "PIN", 3);
         *(is_pin ? &config->pin : &config->helper) = 0;
         if (status == UCS_OK) {
             snprintf(error, max,
