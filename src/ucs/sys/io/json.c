@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/io/json.h>
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Length of the valid UTF-8 sequence at text, or 0. Overlong forms, surrogates
@@ -97,16 +98,14 @@ void ucs_json_string(ucs_json_t *json, const char *key, const char *value)
     ucs_json_text(json, value);
 }
 
-void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value)
+void ucs_json_print(ucs_json_t *json, const char *key, const char *format, ...)
 {
-    ucs_json_key(json, key);
-    fprintf(json->stream, "%" PRId64, value);
-}
+    va_list args;
 
-void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value)
-{
     ucs_json_key(json, key);
-    fprintf(json->stream, "%" PRIu64, value);
+    va_start(args, format);
+    vfprintf(json->stream, format, args);
+    va_end(args);
 }
 
 void ucs_json_number(ucs_json_t *json, const char *key, double value)
@@ -115,7 +114,7 @@ void ucs_json_number(ucs_json_t *json, const char *key, double value)
     char *point;
 
     if (!isfinite(value)) {
-        ucs_json_null(json, key);
+        ucs_json_print(json, key, "null");
         return;
     }
 
@@ -125,14 +124,7 @@ void ucs_json_number(ucs_json_t *json, const char *key, double value)
         *point = '.';
     }
 
-    ucs_json_key(json, key);
-    fputs(text, json->stream);
-}
-
-void ucs_json_null(ucs_json_t *json, const char *key)
-{
-    ucs_json_key(json, key);
-    fputs("null", json->stream);
+    ucs_json_print(json, key, "%s", text);
 }
 
 void ucs_json_strings(ucs_json_t *json, const char *key,

@@ -38,17 +38,17 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
     gethostname(host, sizeof(host) - 1);
     uct_helper_report_read_command(command, sizeof(command));
 
-    ucs_json_integer(json, "version", UCT_HELPER_REPORT_VERSION);
+    ucs_json_print(json, "version", "%d", UCT_HELPER_REPORT_VERSION);
     ucs_json_string(json, "host", host);
-    ucs_json_integer(json, "pid", getpid());
-    ucs_json_integer(json, "rank", uct_helper_report_rank());
+    ucs_json_print(json, "pid", "%d", getpid());
+    ucs_json_print(json, "rank", "%d", uct_helper_report_rank());
     ucs_json_string(json, "command", command);
     ucs_json_string(json, "policy", figures->policy);
     ucs_json_string(json, "ucx_version", figures->ucx_version);
     ucs_json_string(json, "lower_domain", figures->lower_domain);
 
     if (!figures->modelled) {
-        ucs_json_null(json, "modelled_cost");
+        ucs_json_print(json, "modelled_cost", "null");
         return;
     }
 
@@ -71,13 +71,13 @@ static void uct_helper_report_json_figures(ucs_json_t *json,
     ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
     ucs_json_number(json, "max_slowdown", figures->max_slowdown);
     ucs_json_number(json, "price_j", uct_helper_report_price(figures));
-    ucs_json_count(json, "region_bytes", stats->region_bytes);
-    ucs_json_count(json, "heard_lost", figures->heard_lost);
-    ucs_json_count(json, "registered_ahead", why->ahead);
+    ucs_json_print(json, "region_bytes", "%lu", stats->region_bytes);
+    ucs_json_print(json, "heard_lost", "%lu", figures->heard_lost);
+    ucs_json_print(json, "registered_ahead", "%lu", why->ahead);
     ucs_json_number(json, "ahead_seconds", why->ahead_ns * UCT_HELPER_NS);
 #define UCS_FIGURE(_type, _name, _key, _unit) \
     if ((_unit) == 1) { \
-        ucs_json_count(json, _key, stats->_name); \
+        ucs_json_print(json, _key, "%lu", (uint64_t)stats->_name); \
     } else { \
         ucs_json_number(json, _key, stats->_name * (_unit)); \
     }
@@ -98,9 +98,9 @@ static void uct_helper_report_json_maybe(ucs_json_t *json, const char *key,
                                          int is_there, uint64_t value)
 {
     if (is_there) {
-        ucs_json_count(json, key, value);
+        ucs_json_print(json, key, "%lu", value);
     } else {
-        ucs_json_null(json, key);
+        ucs_json_print(json, key, "null");
     }
 }
 
@@ -143,7 +143,7 @@ static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
     ucs_json_number(json, "a_seconds_per_page",
                     model->a_ns_per_page * UCT_HELPER_NS);
     ucs_json_number(json, "b_seconds", model->b_ns * UCT_HELPER_NS);
-    ucs_json_count(json, "samples", model->samples);
+    ucs_json_print(json, "samples", "%lu", model->samples);
     ucs_json_end(json);
 }
 
