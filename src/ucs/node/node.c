@@ -313,7 +313,7 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
         others = ucs_node_others(node);
         ucs_node_pin(node, length, &others);
         node->figures.forced += (ucs_node_add(others.pinned, node->pinned) >
-                         ucs_node_limit(node));
+                                 ucs_node_limit(node));
     } else if (node->pinned + node->reserved + length > node->params.most) {
         is_counted = 0;
     } else {

@@ -291,20 +291,6 @@ _Atomic(uint64_t) *uct_helper_session_leave_bytes(void)
     return &uct_helper_session.leave_bytes;
 }
 
-/* The lock is held. */
-static ucs_status_t uct_helper_session_make_thread(const uct_helper_md_t *md)
-{
-    uct_helper_session_t *session = &uct_helper_session;
-    ucs_status_t status;
-
-    status = ucs_thread_create(uct_helper_md_is_idle(&md->config), &session->thread);
-    if ((status == UCS_OK) && (md->node != NULL)) {
-        ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
-    }
-    uct_helper_place_begin();
-    return status;
-}
-
 /* The lock is held, which no step takes. */
 static void uct_helper_session_drop_unused(void)
 {
@@ -325,7 +311,12 @@ ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step)
 
     pthread_mutex_lock(&uct_helper_session_lock.mutex);
     if (session->thread == NULL) {
-        status = uct_helper_session_make_thread(md);
+        status = ucs_thread_create(uct_helper_md_is_idle(&md->config),
+                                   &session->thread);
+        if ((status == UCS_OK) && (md->node != NULL)) {
+            ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
+        }
+        uct_helper_place_begin();
     }
     if (status == UCS_OK) {
         status = ucs_thread_add(session->thread, step, md, &md->job);

@@ -70,12 +70,6 @@ static uct_helper_range_kind_t uct_helper_vma_kind(const ucs_maps_vma_t *vma)
                                                       UCT_HELPER_RANGE_PRIVATE;
 }
 
-static int uct_helper_vma_is_guard(const ucs_maps_vma_t *vma)
-{
-    return !(vma->flags & UCS_MAPS_ACCESS) &&
-           (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX);
-}
-
 static size_t uct_helper_range_stack_size(void)
 {
     struct rlimit limit;
@@ -110,7 +104,9 @@ static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
                                         const ucs_maps_vma_t *vma)
 {
     uct_helper_range_feed_alike(sum, vma);
-    sum->guard_end = uct_helper_vma_is_guard(vma) ? vma->end : 0;
+    sum->guard_end = (!(vma->flags & UCS_MAPS_ACCESS) &&
+                      (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX)) ?
+                             vma->end : 0;
     if (!ucs_maps_is_anonymous(vma)) {
         sum->run_next = 0;
         return;
