@@ -19,8 +19,8 @@
 #define UCS_LEDGER_SUFFIX_MAX 64
 #define UCS_LEDGER_PID_NS     "/proc/self/ns/pid"
 
-#define UCS_LEDGER_WRONG_SIZE \
-    "it has another size; remove it (ipcrm -M KEY) when no job uses it"
+#define UCS_LEDGER_REMOVE     "remove it (ipcrm -M KEY) when no job uses it"
+#define UCS_LEDGER_WRONG_SIZE "it has another size; " UCS_LEDGER_REMOVE
 
 /* Tries to attach a segment that may be removed meanwhile: once is rare, and a
  * try takes some microseconds */
@@ -261,10 +261,8 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
                          UCS_LEDGER_STAMP) &&
         (stamp != UCS_LEDGER_STAMP)) {
         return ((stamp >> 16) == UCS_LEDGER_MAGIC) ?
-                       "it has another version; remove it (ipcrm -M KEY) when "
-                       "no job uses it" :
-                       "it is not a ledger; remove it (ipcrm -M KEY) when no "
-                       "job uses it";
+                       "it has another version; " UCS_LEDGER_REMOVE :
+                       "it is not a ledger; " UCS_LEDGER_REMOVE;
     }
     if (!ucs_cas_relaxed(&ledger->name, &none, hash) && (none != hash)) {
         return "it is the ledger of another name that has the same key";

@@ -16,13 +16,10 @@ static unsigned ucs_json_utf8_length(const unsigned char *text)
 
     if (text[0] < 0x80) {
         return 1;
-    } else if ((text[0] & 0xe0) == 0xc0) {
-        length = 2;
-    } else if ((text[0] & 0xf0) == 0xe0) {
-        length = 3;
-    } else if ((text[0] & 0xf8) == 0xf0) {
-        length = 4;
-    } else {
+    }
+    /* As many as it begins with ones */
+    length = __builtin_clz(~((uint32_t)text[0] << 24));
+    if ((length < 2) || (length > 4)) {
         return 0;
     }
 
