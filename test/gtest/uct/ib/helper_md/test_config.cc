@@ -33,16 +33,17 @@ protected:
         for (unsigned i = 0; i < UCT_HELPER_NUM_OPTIONS; ++i) {
             m_options.text[i] = text(uct_helper_options_table[i].super.value);
         }
-        option("HELPER")          = text("y");
-        option("HELPER_COALESCE") = text("off");
-        option("PIN")             = text("y");
+        option("UCX_MD_HELPER")          = text("y");
+        option("UCX_MD_HELPER_COALESCE") = text("off");
+        option("UCX_MD_PIN")             = text("y");
     }
 
     char *&option(const char *name)
     {
         unsigned i = 0;
 
-        while (strcmp(uct_helper_options_table[i].super.name, name)) {
+        while (strcmp(uct_helper_options_table[i].super.name,
+                      name + strlen("UCX_MD_"))) {
             ++i;
         }
         return m_options.text[i];
@@ -75,7 +76,7 @@ protected:
         ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << name << "=" << value;
         std::string error = m_error;
         EXPECT_NE(std::string::npos,
-                  error.find("UCX_MD_" + std::string(name) + ":")) << error;
+                  error.find(std::string(name) + ":")) << error;
         EXPECT_NE(std::string::npos,
                   error.find("'" + std::string(value) + "'")) << error;
         EXPECT_NE(std::string::npos, error.find("allowed")) << error;
@@ -136,7 +137,7 @@ TEST_F(test_config, numbers_have_a_point_in_every_locale)
     EXPECT_DOUBLE_EQ(0.5, strtod("0,5", nullptr));
     EXPECT_EQ(UCS_OK, parse()) << m_error;
     EXPECT_DOUBLE_EQ(0.005, m_config.max_slowdown);
-    option("PIN_COST") = text("1.5us,0.25us");
+    option("UCX_MD_PIN_COST") = text("1.5us,0.25us");
     EXPECT_EQ(UCS_OK, parse()) << m_error;
     EXPECT_DOUBLE_EQ(1500, m_config.pin_base_ns);
     setlocale(LC_NUMERIC, "C");
@@ -151,30 +152,30 @@ TEST_F(test_config, defaults_are_valid)
 }
 
 struct bad_values {
-    const char                *name; /* without its prefixes */
+    const char                *name;
     std::vector<const char *> values;
 };
 
 TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
 {
     const bad_values bad[] = {
-        {"HELPER", {"perhaps"}},
-        {"HELPER_POLICY", {"papers"}},
-        {"HELPER_MAX_SLOWDOWN",
+        {"UCX_MD_HELPER", {"perhaps"}},
+        {"UCX_MD_HELPER_POLICY", {"papers"}},
+        {"UCX_MD_HELPER_MAX_SLOWDOWN",
          {"", "0", "0.0009%", "100.1%", "-1%", "nan", "0.5 %"}},
-        {"HELPER_REGION_BYTES",
+        {"UCX_MD_HELPER_REGION_BYTES",
          {"", "inf", "-1", "1t", "1025m", "1073741825"}},
-        {"HELPER_MIN_SIZE", {"16q"}},
-        {"HELPER_MAX_PINNED", {"-1"}},
-        {"HELPER_NODE_MAX_PINNED", {"some"}},
-        {"HELPER_CPU_POLICY", {"greedy"}},
-        {"HELPER_COALESCE", {"on"}},
-        {"HELPER_MAX_REGIONS", {"0", "", "some"}},
-        {"HELPER_MONITOR", {"kernel"}},
-        {"HELPER_REPORT", {"json:"}},
-        {"HELPER_CPU", {"3-1"}},
-        {"HELPER_LOG", {"loud", "none"}},
-        {"HELPER_SYSLOG", {"", "loud"}}
+        {"UCX_MD_HELPER_MIN_SIZE", {"16q"}},
+        {"UCX_MD_HELPER_MAX_PINNED", {"-1"}},
+        {"UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
+        {"UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
+        {"UCX_MD_HELPER_COALESCE", {"on"}},
+        {"UCX_MD_HELPER_MAX_REGIONS", {"0", "", "some"}},
+        {"UCX_MD_HELPER_MONITOR", {"kernel"}},
+        {"UCX_MD_HELPER_REPORT", {"json:"}},
+        {"UCX_MD_HELPER_CPU", {"3-1"}},
+        {"UCX_MD_HELPER_LOG", {"loud", "none"}},
+        {"UCX_MD_HELPER_SYSLOG", {"", "loud"}}
     };
 
     for (const auto &entry : bad) {
@@ -192,13 +193,13 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
 TEST_F(test_config, bad_pin_value_turns_only_pin_off)
 {
     const bad_values bad[] = {
-        {"PIN_COST", {"5us"}},
-        {"PIN_REG_COST",
+        {"UCX_MD_PIN_COST", {"5us"}},
+        {"UCX_MD_PIN_REG_COST",
          {"0", "0ns", "-1us", "nan", "2s", "1us,1ns"}},
-        {"PIN_MAX_REGIONS",
+        {"UCX_MD_PIN_MAX_REGIONS",
          {"", "0", "auto", "-1", "8k"}},
-        {"PIN_VERIFY", {"always"}},
-        {"PIN", {"2"}}
+        {"UCX_MD_PIN_VERIFY", {"always"}},
+        {"UCX_MD_PIN", {"2"}}
     };
 
     for (const auto &entry : bad) {
@@ -219,25 +220,25 @@ TEST_F(test_config, coalesce_by_name)
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(UCS_REGCACHE_COVER_OFF, m_config.coalesce);
     EXPECT_EQ(UCS_REGCACHE_COVER_LOCAL,
-              parsed("HELPER_COALESCE", "local", &config::coalesce));
+              parsed("UCX_MD_HELPER_COALESCE", "local", &config::coalesce));
     EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE,
-              parsed("HELPER_COALESCE", "Remote", &config::coalesce));
+              parsed("UCX_MD_HELPER_COALESCE", "Remote", &config::coalesce));
 }
 
 TEST_F(test_config, a_registration_may_hold_nothing_or_up_to_a_gigabyte)
 {
-    EXPECT_EQ(0u, parsed("HELPER_REGION_BYTES", "0", &config::region_bytes));
+    EXPECT_EQ(0u, parsed("UCX_MD_HELPER_REGION_BYTES", "0", &config::region_bytes));
     EXPECT_EQ(1ul << 30,
-              parsed("HELPER_REGION_BYTES", "1g", &config::region_bytes));
+              parsed("UCX_MD_HELPER_REGION_BYTES", "1g", &config::region_bytes));
 }
 
 TEST_F(test_config, registrations_of_a_device)
 {
     EXPECT_EQ(ULONG_MAX,
-              parsed("HELPER_MAX_REGIONS", "INF", &config::max_regions));
-    EXPECT_EQ(64u, parsed("PIN_MAX_REGIONS", "64",
+              parsed("UCX_MD_HELPER_MAX_REGIONS", "INF", &config::max_regions));
+    EXPECT_EQ(64u, parsed("UCX_MD_PIN_MAX_REGIONS", "64",
                           &config::pin_max_regions));
-    EXPECT_EQ(1u, parsed("HELPER_MAX_REGIONS", "1", &config::max_regions));
+    EXPECT_EQ(1u, parsed("UCX_MD_HELPER_MAX_REGIONS", "1", &config::max_regions));
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
@@ -249,7 +250,7 @@ TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
                 {"0.001%", 1e-5}, {"100%", 1},     {"1", 1}};
 
     for (const auto &entry : good) {
-        EXPECT_DOUBLE_EQ(entry.share, parsed("HELPER_MAX_SLOWDOWN", entry.text,
+        EXPECT_DOUBLE_EQ(entry.share, parsed("UCX_MD_HELPER_MAX_SLOWDOWN", entry.text,
                                              &config::max_slowdown));
     }
 }
@@ -258,22 +259,22 @@ TEST_F(test_config, what_the_software_nic_tells)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(0.0, m_config.pin_told_ns);
-    EXPECT_EQ(180.0, parsed("PIN_REG_COST", "180ns",
+    EXPECT_EQ(180.0, parsed("UCX_MD_PIN_REG_COST", "180ns",
                             &config::pin_told_ns));
-    EXPECT_EQ(1e9, parsed("PIN_REG_COST", "1s", &config::pin_told_ns));
+    EXPECT_EQ(1e9, parsed("UCX_MD_PIN_REG_COST", "1s", &config::pin_told_ns));
 }
 
 TEST_F(test_config, pin_verify_by_name)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_FALSE(m_config.pin_verify);
-    EXPECT_TRUE(parsed("PIN_VERIFY", "on", &config::pin_verify));
+    EXPECT_TRUE(parsed("UCX_MD_PIN_VERIFY", "on", &config::pin_verify));
 }
 
 TEST_F(test_config, policies_by_name)
 {
     for (unsigned i = 0; ucs_regcache_policy_names[i] != nullptr; ++i) {
-        EXPECT_EQ(i, unsigned(parsed("HELPER_POLICY",
+        EXPECT_EQ(i, unsigned(parsed("UCX_MD_HELPER_POLICY",
                                      ucs_regcache_policy_names[i],
                                      &config::policy)));
     }
@@ -282,14 +283,14 @@ TEST_F(test_config, policies_by_name)
 TEST_F(test_config, switches)
 {
     for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
-        EXPECT_EQ(1, parsed("HELPER", yes, &config::helper)) << yes;
+        EXPECT_EQ(1, parsed("UCX_MD_HELPER", yes, &config::helper)) << yes;
     }
     for (const char *no : {"n", "No", "off", "0"}) {
-        EXPECT_EQ(0, parsed("HELPER", no, &config::helper)) << no;
+        EXPECT_EQ(0, parsed("UCX_MD_HELPER", no, &config::helper)) << no;
     }
     for (const char *bad : {"", "2", "yy", "true", " y"}) {
-        option("HELPER") = text(bad);
-        expect_error("HELPER", bad);
+        option("UCX_MD_HELPER") = text(bad);
+        expect_error("UCX_MD_HELPER", bad);
     }
 }
 
