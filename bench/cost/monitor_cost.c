@@ -148,7 +148,8 @@ int main(int argc, char **argv)
     cost_measure("in memory (mincore)", NULL, cost_resident);
     cost_measure("munmap", NULL, cost_unmap);
     cost_measure("madvise, MADV_DONTNEED", NULL, cost_discard);
-    if (uct_helper_monitor_start(&reason) != UCS_OK) {
+    reason = uct_helper_monitor_start();
+    if (reason != NULL) {
         printf("%s\n", reason);
         return 0;
     }

@@ -25,7 +25,6 @@ static void abi_print_row(const uct_abi_t *abi)
     abi_print("reg_mem_type", !!abi->has_reg_mem_type);
     abi_print("attr.flags", abi->attr_flags);
     abi_print("attr.reg_mem_types", abi->attr_reg_mem_types);
-    abi_print("attr.detect_mem_types", abi->attr_detect_mem_types);
     abi_print("attr.reg_cost", abi->attr_reg_cost);
     abi_print("attr.local_cpus", abi->attr_local_cpus);
     abi_print("attr.size", abi->attr_size);

@@ -41,7 +41,6 @@ static void abi_print_row(void)
                       abi_reg_flags_t));
     abi_print("attr.flags", ABI_ATTR(flags));
     abi_print("attr.reg_mem_types", ABI_ATTR(reg_mem_types));
-    abi_print("attr.detect_mem_types", ABI_ATTR(detect_mem_types));
     abi_print("attr.reg_cost", offsetof(abi_attr_t, reg_cost));
     abi_print("attr.local_cpus", offsetof(abi_attr_t, local_cpus));
     abi_print("attr.size", sizeof(abi_attr_t));

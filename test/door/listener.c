@@ -64,11 +64,16 @@ static ucs_idle_outcome_t listener_idle_step(uint64_t spare_ns)
     return UCS_IDLE_HEARD;
 }
 
+static void listener_posted(uintptr_t address, size_t length)
+{
+}
+
 __attribute__((constructor)) static void listener_open(void)
 {
+    static ucs_operation_wants_t wants    = {.all = 1};
     static const ucp_door_listener_t self = {UCP_DOOR_VERSION, listener_now,
-                                             listener_idle_step, NULL, NULL,
-                                             NULL};
+                                             listener_idle_step,
+                                             listener_posted, NULL, &wants};
     ucp_door_open_func_t open;
 
     open = (ucp_door_open_func_t)dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);

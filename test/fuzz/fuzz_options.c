@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  *
- * The text of each option: a line each, in the order of uct_helper_options_t;
+ * The text of each option: a line each, in the order of the table;
  * the rest is a pattern for the name of a report.
  */
 #include "fuzz.h"
@@ -10,8 +10,6 @@
 #include <uct/ib/helper_md/report/report_path.h>
 
 #include <string.h>
-
-#define FUZZ_NUM_OPTIONS (sizeof(uct_helper_options_t) / sizeof(char*))
 
 /* A good configuration can be used, a bad one is off and says why */
 static void fuzz_options_parse(const uct_helper_options_t *options)
@@ -48,7 +46,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *rest = copy;
     static char empty[] = "";
     uct_helper_options_t options;
-    char **option = (char**)&options;
     unsigned i;
 
     if (copy == NULL) {
@@ -56,8 +53,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     memcpy(copy, data, size);
     copy[size] = '\0';
-    for (i = 0; i < FUZZ_NUM_OPTIONS; ++i) {
-        option[i] = (rest != NULL) ? strsep(&rest, "\n") : empty;
+    for (i = 0; i < UCT_HELPER_NUM_OPTIONS; ++i) {
+        options.text[i] = (rest != NULL) ? strsep(&rest, "\n") : empty;
     }
     fuzz_options_parse(&options);
     fuzz_options_expand((rest != NULL) ? rest : empty);

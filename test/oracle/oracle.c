@@ -56,7 +56,8 @@ static void oracle_probe_monitor(oracle_options_t *options)
     if (options->hooks_only) {
         return;
     }
-    if (uct_helper_monitor_start(&reason) == UCS_OK) {
+    reason = uct_helper_monitor_start();
+    if (reason == NULL) {
         uct_helper_monitor_stop();
         return;
     }

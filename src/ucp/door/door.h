@@ -25,10 +25,10 @@ BEGIN_C_DECLS
 /** Name of @ref ucp_door_open for a look-up. */
 #define UCP_DOOR_OPEN "ucp_door_open"
 
-/** What the door calls, from the program's threads. Each member may be NULL. */
+/** What the door calls and reads, from the program's threads. */
 typedef struct ucp_door_listener {
     uint32_t version; /* UCP_DOOR_VERSION */
-    /* Nanoseconds, monotonic; NULL: CLOCK_MONOTONIC */
+    /* Nanoseconds, monotonic */
     uint64_t (*now)(void);
     /* An idle step, by a thread that has waited for so long, less the time of
      * such steps: must not call UCP or wait */
@@ -38,7 +38,7 @@ typedef struct ucp_door_listener {
     void (*posted)(uintptr_t address, size_t length);
     /* As now, without a call; NULL: not available */
     const ucs_clock_scale_t *clock;
-    /* Which operations are wanted; NULL: all */
+    /* Which operations are wanted */
     ucs_operation_wants_t *wants;
 } ucp_door_listener_t;
 
@@ -68,14 +68,9 @@ typedef const ucp_door_reader_t *(*ucp_door_open_func_t)(
  */
 const ucp_door_reader_t *ucp_door_open(const ucp_door_listener_t *listener);
 
-/**
- * Open the door, if the process has one, and pass its reader to the helper. Any
- * thread, once there is to be a helper.
- *
- * @return Zero if there is none, or it cannot be opened; the helper works
- *         without it then.
- */
-int ucp_door_reader_start(void);
+/** Open the door, if the process has one, and pass its reader to the helper, which
+ *  works without it as well. Any thread, once there is to be a helper. */
+void ucp_door_reader_start(void);
 
 END_C_DECLS
 

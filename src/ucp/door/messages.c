@@ -3,43 +3,52 @@
 
 #include <ucp/api/ucp_compat.h>
 
+/* The entry point of a send: its arguments are named buffer, count, datatype */
+#define UCP_DOOR_SENDS(_ret, _name, _params, _args) \
+    UCP_DOOR_PASSING(_ret, _name, UCS_OPERATION_SEND, \
+                     ucp_door_most(count, datatype), \
+                     ucp_door_data(buffer, count, datatype), _params, _args)
+
+/* The entry point of a receive with parameters: its arguments are named buffer,
+ * count, param, and UCP gets those of @a _passed */
+#define UCP_DOOR_RECEIVES_WITH_PARAM(_name, _is_am, _params, _args, _passed) \
+    UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, _name, \
+                           ucp_door_passes(ucp_door_param_most(count, param)), \
+                           _params, _args) \
+    UCP_DOOR_RECEIVES(_name, ucp_door_param_data(buffer, count, param), param, \
+                      _is_am, _passed)
+
 /* --- Tagged messages ------------------------------------------------------ */
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_nb, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
-                 ucp_door_data(buffer, count, datatype),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_datatype_t datatype, ucp_tag_t tag,
-                  ucp_send_callback_t cb),
-                 (ep, buffer, count, datatype, tag, cb))
+UCP_DOOR_SENDS(ucs_status_ptr_t, ucp_tag_send_nb,
+               (ucp_ep_h ep, const void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_t tag,
+                ucp_send_callback_t cb),
+               (ep, buffer, count, datatype, tag, cb))
 
-UCP_DOOR_PASSING(ucs_status_t, ucp_tag_send_nbr, UCS_ERR_UNSUPPORTED,
-                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
-                 ucp_door_data(buffer, count, datatype),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_datatype_t datatype, ucp_tag_t tag, void *req),
-                 (ep, buffer, count, datatype, tag, req))
+UCP_DOOR_SENDS(ucs_status_t, ucp_tag_send_nbr,
+               (ucp_ep_h ep, const void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_t tag, void *req),
+               (ep, buffer, count, datatype, tag, req))
 
 UCP_DOOR_WITH_PARAM(ucp_tag_send_nbx, UCS_OPERATION_SEND,
                     (ucp_ep_h ep, const void *buffer, size_t count,
                      ucp_tag_t tag, const ucp_request_param_t *param),
                     (ep, buffer, count, tag, param))
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_tag_send_sync_nb,
-                 UCP_DOOR_NO_FUNCTION, UCS_OPERATION_SEND,
-                 ucp_door_most(count, datatype),
-                 ucp_door_data(buffer, count, datatype),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_datatype_t datatype, ucp_tag_t tag,
-                  ucp_send_callback_t cb),
-                 (ep, buffer, count, datatype, tag, cb))
+UCP_DOOR_SENDS(ucs_status_ptr_t, ucp_tag_send_sync_nb,
+               (ucp_ep_h ep, const void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_tag_t tag,
+                ucp_send_callback_t cb),
+               (ep, buffer, count, datatype, tag, cb))
 
 UCP_DOOR_WITH_PARAM(ucp_tag_send_sync_nbx, UCS_OPERATION_SEND,
                     (ucp_ep_h ep, const void *buffer, size_t count,
                      ucp_tag_t tag, const ucp_request_param_t *param),
                     (ep, buffer, count, tag, param))
 
-UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb, UCP_DOOR_NO_FUNCTION,
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb,
+               UCP_DOOR_REFUSAL(ucs_status_ptr_t),
                (ucp_worker_h worker, void *buffer, size_t count,
                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_tag_t tag_mask,
                 ucp_tag_recv_callback_t cb),
@@ -49,7 +58,7 @@ UCP_DOOR_RECEIVES(ucp_tag_recv_nb, ucp_door_data(buffer, count, datatype),
                   (worker, buffer, count, datatype, tag, tag_mask, cb))
 
 /* The request is the program's memory, in use if UCX returns UCS_INPROGRESS */
-UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
+UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr,
                        ucp_door_passes(ucp_door_most(count, datatype)),
                        (ucp_worker_h worker, void *buffer, size_t count,
                         ucp_datatype_t datatype, ucp_tag_t tag,
@@ -68,17 +77,16 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr, UCS_ERR_UNSUPPORTED,
     return ret;
 }
 
-UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nbx, UCP_DOOR_NO_FUNCTION,
-                       ucp_door_passes(ucp_door_param_most(count, param)),
-                       (ucp_worker_h worker, void *buffer, size_t count,
-                        ucp_tag_t tag, ucp_tag_t tag_mask,
-                        const ucp_request_param_t *param),
-                       (worker, buffer, count, tag, tag_mask, param))
-UCP_DOOR_RECEIVES(ucp_tag_recv_nbx, ucp_door_param_data(buffer, count, param),
-                  param, 0,
-                  (worker, buffer, count, tag, tag_mask, receive.param))
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_recv_nbx, 0,
+                             (ucp_worker_h worker, void *buffer, size_t count,
+                              ucp_tag_t tag, ucp_tag_t tag_mask,
+                              const ucp_request_param_t *param),
+                             (worker, buffer, count, tag, tag_mask, param),
+                             (worker, buffer, count, tag, tag_mask,
+                              receive.param))
 
-UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
+UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb,
+               UCP_DOOR_REFUSAL(ucs_status_ptr_t),
                (ucp_worker_h worker, void *buffer, size_t count,
                 ucp_datatype_t datatype, ucp_tag_message_h message,
                 ucp_tag_recv_callback_t cb),
@@ -86,16 +94,12 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb, UCP_DOOR_NO_FUNCTION,
 UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nb, ucp_door_data(buffer, count, datatype),
                   NULL, 0, (worker, buffer, count, datatype, message, cb))
 
-UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nbx,
-                       UCP_DOOR_NO_FUNCTION,
-                       ucp_door_passes(ucp_door_param_most(count, param)),
-                       (ucp_worker_h worker, void *buffer, size_t count,
-                        ucp_tag_message_h message,
-                        const ucp_request_param_t *param),
-                       (worker, buffer, count, message, param))
-UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nbx,
-                  ucp_door_param_data(buffer, count, param), param, 0,
-                  (worker, buffer, count, message, receive.param))
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_msg_recv_nbx, 0,
+                             (ucp_worker_h worker, void *buffer, size_t count,
+                              ucp_tag_message_h message,
+                              const ucp_request_param_t *param),
+                             (worker, buffer, count, message, param),
+                             (worker, buffer, count, message, receive.param))
 
 /*
  * Streams. UCX may register the data of a send. It copies those of a receive,
@@ -104,28 +108,26 @@ UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nbx,
 
 #define UCP_DOOR_COPIED ((ucp_door_data_t){0, 0})
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_stream_send_nb, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
-                 ucp_door_data(buffer, count, datatype),
-                 (ucp_ep_h ep, const void *buffer, size_t count,
-                  ucp_datatype_t datatype, ucp_send_callback_t cb,
-                  unsigned flags),
-                 (ep, buffer, count, datatype, cb, flags))
+UCP_DOOR_SENDS(ucs_status_ptr_t, ucp_stream_send_nb,
+               (ucp_ep_h ep, const void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_send_callback_t cb,
+                unsigned flags),
+               (ep, buffer, count, datatype, cb, flags))
 
 UCP_DOOR_WITH_PARAM(ucp_stream_send_nbx, UCS_OPERATION_SEND,
                     (ucp_ep_h ep, const void *buffer, size_t count,
                      const ucp_request_param_t *param),
                     (ep, buffer, count, param))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nb, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_RECEIVE, UCP_DOOR_COPIED,
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nb, UCS_OPERATION_RECEIVE,
+                   UCP_DOOR_COPIED,
                    (ucp_ep_h ep, void *buffer, size_t count,
                     ucp_datatype_t datatype, ucp_stream_recv_callback_t cb,
                     size_t *length, unsigned flags),
                    (ep, buffer, count, datatype, cb, length, flags))
 
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nbx, UCP_DOOR_NO_FUNCTION,
-                   UCS_OPERATION_RECEIVE, UCP_DOOR_COPIED,
+UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nbx, UCS_OPERATION_RECEIVE,
+                   UCP_DOOR_COPIED,
                    (ucp_ep_h ep, void *buffer, size_t count, size_t *length,
                     const ucp_request_param_t *param),
                    (ep, buffer, count, length, param))
@@ -134,13 +136,11 @@ UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nbx, UCP_DOOR_NO_FUNCTION,
  * Active messages. Of one with a header the data are what follows that.
  */
 
-UCP_DOOR_PASSING(ucs_status_ptr_t, ucp_am_send_nb, UCP_DOOR_NO_FUNCTION,
-                 UCS_OPERATION_SEND, ucp_door_most(count, datatype),
-                 ucp_door_data(buffer, count, datatype),
-                 (ucp_ep_h ep, uint16_t id, const void *buffer, size_t count,
-                  ucp_datatype_t datatype, ucp_send_callback_t cb,
-                  unsigned flags),
-                 (ep, id, buffer, count, datatype, cb, flags))
+UCP_DOOR_SENDS(ucs_status_ptr_t, ucp_am_send_nb,
+               (ucp_ep_h ep, uint16_t id, const void *buffer, size_t count,
+                ucp_datatype_t datatype, ucp_send_callback_t cb,
+                unsigned flags),
+               (ep, id, buffer, count, datatype, cb, flags))
 
 UCP_DOOR_WITH_PARAM(ucp_am_send_nbx, UCS_OPERATION_SEND,
                     (ucp_ep_h ep, unsigned id, const void *header,
@@ -148,12 +148,9 @@ UCP_DOOR_WITH_PARAM(ucp_am_send_nbx, UCS_OPERATION_SEND,
                      const ucp_request_param_t *param),
                     (ep, id, header, header_length, buffer, count, param))
 
-UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, ucp_am_recv_data_nbx,
-                       UCP_DOOR_NO_FUNCTION,
-                       ucp_door_passes(ucp_door_param_most(count, param)),
-                       (ucp_worker_h worker, void *data_desc, void *buffer,
-                        size_t count, const ucp_request_param_t *param),
-                       (worker, data_desc, buffer, count, param))
-UCP_DOOR_RECEIVES(ucp_am_recv_data_nbx,
-                  ucp_door_param_data(buffer, count, param), param, 1,
-                  (worker, data_desc, buffer, count, receive.param))
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_am_recv_data_nbx, 1,
+                             (ucp_worker_h worker, void *data_desc,
+                              void *buffer, size_t count,
+                              const ucp_request_param_t *param),
+                             (worker, data_desc, buffer, count, param),
+                             (worker, data_desc, buffer, count, receive.param))

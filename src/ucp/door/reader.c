@@ -7,7 +7,6 @@
 #include <pthread.h>
 
 static pthread_once_t ucp_door_reader_once = PTHREAD_ONCE_INIT;
-static int ucp_door_reader_is_open; /* set once */
 
 static void ucp_door_reader_find(void)
 {
@@ -18,17 +17,13 @@ static void ucp_door_reader_find(void)
         .idle_step = uct_helper_idle_step,
         .posted    = uct_helper_posted
     };
-    const ucp_door_reader_t *reader;
-    ucp_door_open_func_t open;
+    ucp_door_open_func_t open       = dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
+    const ucp_door_reader_t *reader = NULL;
 
     listener.wants = uct_helper_hear_wants();
-
-    open = dlsym(RTLD_DEFAULT, UCP_DOOR_OPEN);
-    if (open == NULL) {
-        return;
+    if (open != NULL) {
+        reader = open(&listener);
     }
-
-    reader = open(&listener);
     if ((reader == NULL) || (reader->version != UCP_DOOR_VERSION)) {
         return;
     }
@@ -36,11 +31,9 @@ static void ucp_door_reader_find(void)
     /* The parent's operations are not the child's */
     (void)pthread_atfork(NULL, NULL, reader->adopt);
     uct_helper_hear_from(reader->drain, reader->lost);
-    ucp_door_reader_is_open = 1;
 }
 
-int ucp_door_reader_start(void)
+void ucp_door_reader_start(void)
 {
     pthread_once(&ucp_door_reader_once, ucp_door_reader_find);
-    return ucp_door_reader_is_open;
 }

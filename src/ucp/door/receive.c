@@ -10,15 +10,6 @@
      UCP_OP_ATTR_FIELD_MEMH)
 #define UCP_DOOR_PARAM_FLAGS 0xffff0000u
 
-static uint32_t ucp_door_ring_id(ucp_door_ring_t *ring)
-{
-    if (++ring->last_id == 0) {
-        ++ring->last_id;
-    }
-
-    return ring->last_id;
-}
-
 /* Completion functions of tagged receives and active messages differ in one
  * argument */
 static void *ucp_door_wrap_over(ucp_door_wrap_t *wrap,
@@ -146,7 +137,9 @@ static void ucp_door_receive_tell(ucp_door_receive_t *receive,
     receive->posted = &state->posted;
     receive->data   = data;
     if (data.length >= UCP_DOOR_FOLLOW_MIN) {
-        id              = ucp_door_ring_id(ring);
+        do {
+            id = ++ring->last_id;
+        } while (id == 0);
         receive->ticket = ucp_door_ticket(ring->number, id);
     }
     ucp_door_tell(state, ring, UCS_OPERATION_RECEIVE, data, site, id);
@@ -172,48 +165,31 @@ void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
     }
 }
 
-/* A completed or refused receive has no request */
-static void ucp_door_receive_over(ucp_door_receive_t *receive)
-{
-    if ((receive->wrap == NULL) ||
-        ucp_door_wrap_end(receive->wrap, receive->ticket)) {
-        ucp_door_tell_end(receive->ticket);
-    }
-}
-
-static void ucp_door_receive_follow(ucp_door_receive_t *receive,
-                                    const void *request)
-{
-    ucp_door_ticket_t ended;
-
-    ended = ucp_door_request_follow(receive->posted, request, receive->ticket);
-    if (ended != 0) {
-        ucp_door_tell_end(ended);
-    }
-}
-
 void ucp_door_receive_end(ucp_door_receive_t *receive, ucs_status_ptr_t request)
 {
-    if (receive->ticket == 0) {
-        /* Its end is not followed */
-    } else if ((request == NULL) || UCS_PTR_IS_ERR(request)) {
-        ucp_door_receive_over(receive);
-    } else {
+    int is_posted = (receive->ticket != 0) && (request != NULL) &&
+                    !UCS_PTR_IS_ERR(request);
+    ucp_door_ticket_t ended = 0;
+
+    if (is_posted) {
         if (receive->wrap == NULL) {
-            ucp_door_receive_follow(receive, request);
+            ended = ucp_door_request_follow(receive->posted, request,
+                                            receive->ticket);
         }
-        ucp_door_posted(receive->data);
+    } else if ((receive->wrap == NULL) ||
+               ucp_door_wrap_end(receive->wrap, receive->ticket)) {
+        /* A completed or refused receive has no request */
+        ended = receive->ticket;
     }
 
+    ucp_door_tell_end(ended);
+    if (is_posted) {
+        ucp_door_posted(receive->data);
+    }
     ucp_door_leave(receive->place);
 }
 
 void ucp_door_request_ended(const void *request)
 {
-    ucp_door_ticket_t ticket;
-
-    ticket = ucp_door_request_end(&ucp_door_get()->posted, request);
-    if (ticket != 0) {
-        ucp_door_tell_end(ticket);
-    }
+    ucp_door_tell_end(ucp_door_request_end(&ucp_door_get()->posted, request));
 }

@@ -10,8 +10,6 @@ static ucp_door_func_t ucp_door_find(const char *name, const void *caller);
 
 static ucp_door_find_func_t ucp_door_finder = ucp_door_find;
 
-/* Slots that were looked up; none leaves the list */
-static _Atomic(ucp_door_slot_t*) ucp_door_slots;
 static _Atomic(unsigned) ucp_door_is_open;
 
 /* From the linker: the addresses of all slots */
@@ -65,21 +63,6 @@ void ucp_door_slots_find_by(ucp_door_find_func_t find)
     ucp_door_finder = find;
 }
 
-static void ucp_door_slot_list(ucp_door_slot_t *slot)
-{
-    ucp_door_slot_t *head = ucs_load_relaxed(&ucp_door_slots);
-
-    if (ucs_swap_relaxed(&slot->listed, 1)) {
-        return;
-    }
-
-    do {
-        ucs_store_relaxed(&slot->next, head);
-        /* [O-SLOT] The release pairs with the acquire in
-         * ucp_door_slots_open(): the slot is whole. */
-    } while (!ucs_cas_acq_rel(&ucp_door_slots, &head, slot));
-}
-
 ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
 {
     ucp_door_func_t real  = ucp_door_finder(slot->name, caller);
@@ -91,9 +74,9 @@ ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
     }
 
     ucs_store_relaxed(&slot->real, real);
-    ucp_door_slot_list(slot);
     /* [O-OPEN] An add of nothing, ordered with the one that opens: either that
-     * comes later and finds this slot in the list, or this finds it open. */
+     * comes later and sees that this slot was looked up, or this finds it
+     * open. */
     way = ucs_add_acq_rel(&ucp_door_is_open, 0) ? slot->heard : real;
     /* [O-REAL] The release pairs with the acquire of a call. */
     ucs_cas_acq_rel(&slot->entry, &first, way);
@@ -113,15 +96,15 @@ void ucp_door_slots_find(const void *caller)
 
 void ucp_door_slots_open(void)
 {
-    ucp_door_slot_t *slot;
+    ucp_door_slot_t *const *slot;
 
     /* [O-OPEN] An add as that in ucp_door_slot_find(), which is ordered with
-     * it; slots that were listed before it are seen below. */
+     * it: what was looked up before it is seen below. */
     ucs_add_acq_rel(&ucp_door_is_open, 1);
-    /* [O-SLOT] pairs with the release in ucp_door_slot_list(). */
-    for (slot = ucs_load_acquire(&ucp_door_slots); slot != NULL;
-         slot = ucs_load_relaxed(&slot->next)) {
-        /* [O-REAL] The release pairs with the acquire of a call. */
-        ucs_store_release(&slot->entry, slot->heard);
+    for (slot = __start_ucp_door_slots; slot < __stop_ucp_door_slots; ++slot) {
+        if (ucs_load_relaxed(&(*slot)->real) != NULL) {
+            /* [O-REAL] The release pairs with the acquire of a call. */
+            ucs_store_release(&(*slot)->entry, (*slot)->heard);
+        }
     }
 }

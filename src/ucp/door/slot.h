@@ -23,14 +23,12 @@ typedef ucp_door_func_t (*ucp_door_find_func_t)(const char *name,
                                                 const void *caller);
 
 typedef struct ucp_door_slot {
-    _Atomic(ucp_door_func_t)       entry; /* where a call goes: first at
-                                             first, then real or heard */
-    _Atomic(ucp_door_func_t)       real;  /* NULL: not looked up yet */
-    const char                    *name;
-    ucp_door_func_t                first;
-    ucp_door_func_t                heard;
-    _Atomic(unsigned)              listed;
-    _Atomic(struct ucp_door_slot*) next; /* in the list of those looked up */
+    _Atomic(ucp_door_func_t) entry; /* where a call goes: first at first, then
+                                       real or heard */
+    _Atomic(ucp_door_func_t) real;  /* NULL: not looked up yet */
+    const char               *name;
+    ucp_door_func_t          first;
+    ucp_door_func_t          heard;
 } ucp_door_slot_t;
 
 /** Look up all of the door's functions in UCP. Any thread; takes the loader's lock.
@@ -83,6 +81,10 @@ END_C_DECLS
 #define UCP_DOOR_REAL(_name) \
     ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
 
+/** Result of an entry point that returns a ucs_status_t or ucs_status_ptr_t if
+ *  UCP lacks the function. */
+#define UCP_DOOR_REFUSAL(_ret) ((_ret)(intptr_t)UCS_ERR_UNSUPPORTED)
+
 /**
  * Define an entry point. What follows in the file is its `_heard` function, of
  * the same type, which does what the door does and calls UCP_DOOR_REAL(name).
@@ -124,9 +126,10 @@ END_C_DECLS
 /** The same of a function that calls neither the program nor an entry point of
  *  UCP that the door would hear: while @a _passes, which is asked at each call,
  *  it is called as if the door were shut. */
-#define UCP_DOOR_PASSING_ENTRY(_ret, _name, _refusal, _passes, _params, _args) \
+#define UCP_DOOR_PASSING_ENTRY(_ret, _name, _passes, _params, _args) \
     static _ret _name##_told _params; \
-    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) UCP_DOOR_JUMPS; \
+    UCP_DOOR_ENTRY(_ret, _name, UCP_DOOR_REFUSAL(_ret), _params, _args) \
+    UCP_DOOR_JUMPS; \
     static _ret _name##_heard _params \
     { \
         return (_passes) ? UCP_DOOR_REAL(_name) _args : _name##_told _args; \

@@ -5,7 +5,6 @@
 #include <ucs/sys/mem/own_map.h>
 
 #include <errno.h>
-#include <time.h>
 
 /* Before glibc 2.34 a program without threads may lack these; then its only
  * thread keeps its ring */
@@ -14,8 +13,7 @@
 
 static _Atomic(ucp_door_state_t*) ucp_door_state;
 
-static ucs_operation_wants_t ucp_door_wants_all = {.all = 1};
-_Atomic(ucs_operation_wants_t*) ucp_door_wants = &ucp_door_wants_all;
+_Atomic(ucs_operation_wants_t*) ucp_door_wants;
 
 __thread ucp_door_thread_t ucp_door_thread
         __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -90,9 +88,7 @@ ucp_door_open(const ucp_door_listener_t *listener)
     }
 
     /* [O-WANTS] The release pairs with the acquire in ucp_door_passes(). */
-    ucs_store_release(&ucp_door_wants, (listener->wants != NULL) ?
-                                               listener->wants :
-                                               &ucp_door_wants_all);
+    ucs_store_release(&ucp_door_wants, listener->wants);
     /* [O-LISTEN] The release pairs with the acquire in ucp_door_listens(). */
     ucs_store_release(&state->listener, listener);
     ucp_door_slots_open();
@@ -109,18 +105,10 @@ static const ucp_door_listener_t *ucp_door_listens(ucp_door_state_t *state)
 static uint64_t ucp_door_now(ucp_door_state_t *state)
 {
     const ucp_door_listener_t *listener = ucp_door_listens(state);
-    struct timespec time;
     uint64_t ns;
 
-    if (ucs_likely(ucs_clock_try_read(listener->clock, &ns))) {
-        return ns;
-    }
-    if (listener->now != NULL) {
-        return listener->now();
-    }
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (time.tv_sec * UINT64_C(1000000000)) + time.tv_nsec;
+    return ucs_likely(ucs_clock_try_read(listener->clock, &ns)) ?
+                   ns : listener->now();
 }
 
 static UCS_F_NOINLINE ucp_door_ring_t *ucp_door_ring_new(ucp_door_state_t *state)
@@ -175,11 +163,12 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
 
 void ucp_door_tell_end(ucp_door_ticket_t ticket)
 {
-    ucp_door_state_t *state   = ucp_door_get();
-    ucp_door_ring_t *ring     = ucp_door_ring(state);
+    ucp_door_state_t *state = ucp_door_get();
     ucs_operation_t *operation;
+    ucp_door_ring_t *ring;
 
-    if ((ring != NULL) && ((operation = ucp_door_ring_room(ring)) != NULL)) {
+    if ((ticket != 0) && ((ring = ucp_door_ring(state)) != NULL) &&
+        ((operation = ucp_door_ring_room(ring)) != NULL)) {
         *operation = (ucs_operation_t){
             .time   = ucp_door_now(state),
             .id     = (uint32_t)ticket,
@@ -192,13 +181,10 @@ void ucp_door_tell_end(ucp_door_ticket_t ticket)
 
 void ucp_door_posted(ucp_door_data_t data)
 {
-    const ucp_door_listener_t *listener = ucp_door_listens(ucp_door_get());
-    int saved                           = errno;
+    int saved = errno;
 
-    if (listener->posted != NULL) {
-        listener->posted(data.address, data.length);
-        errno = saved;
-    }
+    ucp_door_listens(ucp_door_get())->posted(data.address, data.length);
+    errno = saved;
 }
 
 ucp_door_data_t ucp_door_data(const void *buffer, size_t count,
@@ -328,18 +314,13 @@ static void ucp_door_idle_took(ucp_door_thread_t *thread, uint64_t took,
 
 void ucp_door_idle(void)
 {
-    ucp_door_state_t *state             = ucp_door_get();
-    const ucp_door_listener_t *listener = ucp_door_listens(state);
-    ucp_door_thread_t *thread           = &ucp_door_thread;
-    int saved                           = errno;
+    ucp_door_state_t *state   = ucp_door_get();
+    ucp_door_thread_t *thread = &ucp_door_thread;
+    int saved                 = errno;
+    uint64_t now              = ucp_door_now(state);
     ucs_idle_outcome_t outcome;
-    uint64_t now, waited;
+    uint64_t waited;
 
-    if (listener->idle_step == NULL) {
-        return;
-    }
-
-    now = ucp_door_now(state);
     if (thread->empty == UCP_DOOR_IDLE_CALLS) {
         /* The time of a wait's first calls is unknown, and short */
         thread->spare_ns = 0;
@@ -356,7 +337,7 @@ void ucp_door_idle(void)
 
     /* Do not hear what the step calls */
     ucp_door_thread.place = UCP_DOOR_IN_UCP;
-    outcome = listener->idle_step(thread->spare_ns);
+    outcome = ucp_door_listens(state)->idle_step(thread->spare_ns);
     ucp_door_leave(UCP_DOOR_OUTSIDE);
     thread->idle_at = ucp_door_now(state);
     ucp_door_idle_took(thread, thread->idle_at - now, outcome);

@@ -230,11 +230,9 @@ void ucp_door_tell(ucp_door_state_t *state, ucp_door_ring_t *ring,
  *  register its buffer. */
 void ucp_door_posted(ucp_door_data_t data);
 
-/** Tell the end of a receive, for the thread that posted it. Any thread. */
+/** Tell the end of a receive, for the thread that posted it; 0: of none. Any
+ *  thread. */
 void ucp_door_tell_end(ucp_door_ticket_t ticket);
-
-/** Result of an entry point if UCP lacks the function. */
-#define UCP_DOOR_NO_FUNCTION UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED)
 
 /* What an entry point does that tells its operation */
 #define UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args) \
@@ -262,22 +260,19 @@ void ucp_door_tell_end(ucp_door_ticket_t ticket);
 
 /** Define the entry point of an operation whose data are @a _data: what it is
  *  called with is told, and nothing else. See UCP_DOOR_ENTRY. */
-#define UCP_DOOR_OPERATION(_ret, _name, _refusal, _kind, _data, _params, \
-                           _args) \
-    UCP_DOOR_ENTRY(_ret, _name, _refusal, _params, _args) \
+#define UCP_DOOR_OPERATION(_ret, _name, _kind, _data, _params, _args) \
+    UCP_DOOR_ENTRY(_ret, _name, UCP_DOOR_REFUSAL(_ret), _params, _args) \
     UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args)
 
 /** The same of one that is passed by where @a _most bytes are too few. See
  *  UCP_DOOR_PASSING_ENTRY. */
-#define UCP_DOOR_PASSING(_ret, _name, _refusal, _kind, _most, _data, _params, \
-                         _args) \
-    UCP_DOOR_PASSING_ENTRY(_ret, _name, _refusal, ucp_door_passes(_most), \
-                           _params, _args) \
+#define UCP_DOOR_PASSING(_ret, _name, _kind, _most, _data, _params, _args) \
+    UCP_DOOR_PASSING_ENTRY(_ret, _name, ucp_door_passes(_most), _params, _args) \
     UCP_DOOR_TELLS(_ret, _name, _kind, _data, _args)
 
 /** The same of one with parameters: its arguments are named buffer, count, param. */
 #define UCP_DOOR_WITH_PARAM(_name, _kind, _params, _args) \
-    UCP_DOOR_PASSING(ucs_status_ptr_t, _name, UCP_DOOR_NO_FUNCTION, _kind, \
+    UCP_DOOR_PASSING(ucs_status_ptr_t, _name, _kind, \
                      ucp_door_param_most(count, param), \
                      ucp_door_param_data(buffer, count, param), _params, _args)
 

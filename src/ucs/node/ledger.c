@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "ledger.h"
 
+#include <ucs/sys/mem/own_map.h>
 #include <ucs/sys/proc/dead.h>
 #include <ucs/sys/hash.h>
 
@@ -18,8 +19,8 @@
 #define UCS_LEDGER_SUFFIX_MAX 64
 #define UCS_LEDGER_PID_NS     "/proc/self/ns/pid"
 
-#define UCS_LEDGER_WRONG_SIZE \
-    "it has another size; remove it (ipcrm -M KEY) when no job uses it"
+#define UCS_LEDGER_REMOVE     "remove it (ipcrm -M KEY) when no job uses it"
+#define UCS_LEDGER_WRONG_SIZE "it has another size; " UCS_LEDGER_REMOVE
 
 /* Tries to attach a segment that may be removed meanwhile: once is rare, and a
  * try takes some microseconds */
@@ -32,14 +33,6 @@
 #define UCS_LEDGER_ADDRESS_BITS (UCS_LEDGER_PID_SHIFT + UCS_LEDGER_PAGE_SHIFT)
 
 /* --- Owners --------------------------------------------------------------- */
-
-/* Bytes of address space */
-static size_t ucs_ledger_length(void)
-{
-    size_t page = sysconf(_SC_PAGESIZE);
-
-    return (sizeof(ucs_ledger_t) + page - 1) / page * page;
-}
 
 /* A number that no process can have: kill() and /proc must not be asked about 0
  * or -1 */
@@ -70,15 +63,16 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
                     ((UINT64_C(1) << UCS_LEDGER_ADDRESS_BITS) - 1);
 
     return !ucs_ledger_owner_is_gone(owner) && !ucs_pid_is_dead(pid) &&
-           !ucs_pid_has_lost(pid, (void*)map, ucs_ledger_length(), ledger);
+           !ucs_pid_has_lost(pid, (void*)map, ucs_own_round(sizeof(*ledger)),
+                             ledger);
 }
 
 /* --- Slots ---------------------------------------------------------------- */
 
 /* Fails if another was faster: the slot may have a new owner. Release [N-OWNER] for the
- * dead, whose last words come before the next owner's; the acquire that the operation has
- * as well orders nothing here, nor in the other two that give a slot back. */
-static int ucs_ledger_bury(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
+ * owner, also a dead one, whose last words come before the next owner's; the acquire that
+ * the operation has as well orders nothing here. */
+int ucs_ledger_leave(ucs_ledger_t *ledger, unsigned slot, uint64_t owner)
 {
     return ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
@@ -88,7 +82,7 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
     uint64_t owner = ucs_load_relaxed(&ledger->owner[slot]);
 
     return (owner != 0) && !ucs_ledger_is_alive(ledger, owner) &&
-           ucs_ledger_bury(ledger, slot, owner);
+           ucs_ledger_leave(ledger, slot, owner);
 }
 
 void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
@@ -99,7 +93,7 @@ void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         owner = ucs_load_relaxed(&ledger->owner[i]);
         if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
-            (void)ucs_ledger_bury(ledger, i, owner);
+            (void)ucs_ledger_leave(ledger, i, owner);
         }
     }
 }
@@ -163,16 +157,11 @@ int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p)
     /* Where addresses are not random, the program before an exec() may have had the
      * ledger here, too */
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
-        (void)ucs_ledger_bury(ledger, i, self);
+        (void)ucs_ledger_leave(ledger, i, self);
     }
     (void)ucs_ledger_reap(ledger);
     *owner_p = self;
     return ucs_ledger_take(ledger, self);
-}
-
-void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner)
-{
-    (void)ucs_cas_acq_rel(&ledger->owner[slot], &owner, 0); /* [N-OWNER] */
 }
 
 /* --- Damage --------------------------------------------------------------- */
@@ -240,18 +229,6 @@ int ucs_ledger_key(const char *name)
     return (key == IPC_PRIVATE) ? 1 : (int)key;
 }
 
-static ucs_status_t ucs_ledger_fail(ucs_status_t status, const char *name,
-                                    const char *why, char *error, size_t max)
-{
-    snprintf(error, max,
-             UCS_NODE_SUFFIX_ENV
-             ": the node's ledger %s (shared memory "
-             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
-             "that this version of the helper has made, or none yet",
-             name, (unsigned)ucs_ledger_key(name), why);
-    return status;
-}
-
 /* @return NULL, or what is wrong with the segment */
 static const char *ucs_ledger_check_segment(const struct shmid_ds *ds)
 {
@@ -284,10 +261,8 @@ static const char *ucs_ledger_check_stamp(ucs_ledger_t *ledger, uint64_t hash)
                          UCS_LEDGER_STAMP) &&
         (stamp != UCS_LEDGER_STAMP)) {
         return ((stamp >> 16) == UCS_LEDGER_MAGIC) ?
-                       "it has another version; remove it (ipcrm -M KEY) when "
-                       "no job uses it" :
-                       "it is not a ledger; remove it (ipcrm -M KEY) when no "
-                       "job uses it";
+                       "it has another version; " UCS_LEDGER_REMOVE :
+                       "it is not a ledger; " UCS_LEDGER_REMOVE;
     }
     if (!ucs_cas_relaxed(&ledger->name, &none, hash) && (none != hash)) {
         return "it is the ledger of another name that has the same key";
@@ -342,20 +317,22 @@ ucs_status_t ucs_ledger_open(const char *name, ucs_ledger_t **ledger_p,
     int id = -1;
 
     why = ucs_ledger_attach(key, &id, &ledger);
-    if (why != NULL) {
-        return ucs_ledger_fail((id < 0) ? UCS_ERR_IO_ERROR :
-                                          UCS_ERR_UNSUPPORTED,
-                               name, why, error, max);
-    }
-
-    why = ucs_ledger_check_stamp(ledger, ucs_hash_text(name));
-    if (why != NULL) {
+    if (why == NULL) {
+        why = ucs_ledger_check_stamp(ledger, ucs_hash_text(name));
+        if (why == NULL) {
+            *ledger_p = ledger;
+            return UCS_OK;
+        }
         ucs_ledger_close(ledger);
-        return ucs_ledger_fail(UCS_ERR_UNSUPPORTED, name, why, error, max);
     }
 
-    *ledger_p = ledger;
-    return UCS_OK;
+    snprintf(error, max,
+             UCS_NODE_SUFFIX_ENV
+             ": the node's ledger %s (shared memory "
+             "with key 0x%08x) is not used: %s; allowed: one of the user's own "
+             "that this version of the helper has made, or none yet",
+             name, (unsigned)key, why);
+    return (id < 0) ? UCS_ERR_IO_ERROR : UCS_ERR_UNSUPPORTED;
 }
 
 void ucs_ledger_close(ucs_ledger_t *ledger)

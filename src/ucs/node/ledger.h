@@ -164,8 +164,8 @@ void ucs_ledger_remove_unused(int key);
  */
 int ucs_ledger_enter(ucs_ledger_t *ledger, uint64_t *owner_p);
 
-/** Give the slot back, if it is still this owner's. */
-void ucs_ledger_leave(ucs_ledger_t *ledger, int slot, uint64_t owner);
+/** Give a slot back, if it is still this owner's. @return Nonzero if it was. */
+int ucs_ledger_leave(ucs_ledger_t *ledger, unsigned slot, uint64_t owner);
 
 /** @return Nonzero if an owner is alive: a process with that number that has the ledger
  *          there, or one that cannot be looked up. Opens nothing, here and below: a

@@ -23,9 +23,9 @@
 /* Under the lock */
 static int ucs_node_counts_are_valid(ucs_node_h node)
 {
-    return ((node->budget == UINT64_MAX) || (node->unseen > 0) ||
-            (node->pinned <= node->peak)) &&
-           (node->ranks <= UCS_LEDGER_SLOTS);
+    return ((node->params.budget == UINT64_MAX) || (node->params.unseen > 0) ||
+            (node->pinned <= node->figures.peak_bytes)) &&
+           (node->figures.ranks <= UCS_LEDGER_SLOTS);
 }
 
 int ucs_node_is_valid(ucs_node_h node)
@@ -50,7 +50,8 @@ static uint64_t ucs_node_add(uint64_t a, uint64_t b)
     return (a > UINT64_MAX - b) ? UINT64_MAX : a + b;
 }
 
-ucs_node_sum_t ucs_node_others(ucs_node_h node)
+/* Sum over the ledger. Under the lock */
+static ucs_node_sum_t ucs_node_others(ucs_node_h node)
 {
     ucs_ledger_t *ledger  = node->ledger;
     ucs_node_sum_t others = {0, 0};
@@ -62,7 +63,7 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node)
         /* Before the owner: a rank took its slot before it wrote its claim, and
          * [N-SUM] shows the first with the second. In the other order a slot
          * with a claim could look free. */
-        taken = ucs_ledger_taken(ledger, i, node->ram);
+        taken = ucs_ledger_taken(ledger, i, node->params.ram);
         if ((i == (unsigned)node->slot) ||
             (ucs_load_relaxed(&ledger->owner[i]) == 0)) {
             continue;
@@ -71,10 +72,10 @@ ucs_node_sum_t ucs_node_others(ucs_node_h node)
         /* Not read at the same moment: bounded by what was taken */
         others.pinned = ucs_node_add(
                 others.pinned,
-                ucs_min(ucs_ledger_pinned(ledger, i, node->ram), taken));
+                ucs_min(ucs_ledger_pinned(ledger, i, node->params.ram), taken));
         ++ranks;
     }
-    node->ranks = ucs_max(node->ranks, ranks);
+    node->figures.ranks = ucs_max(node->figures.ranks, ranks);
     return others;
 }
 
@@ -89,19 +90,20 @@ uint64_t ucs_node_sum(ucs_node_h node)
     return sum;
 }
 
-/* relaxed: both words are overwritten now and then, and neither is trusted. A time that
+/* @return Bytes that there are for all: as set, or as learned.
+ * relaxed: both words are overwritten now and then, and neither is trusted. A time that
  * is to come is that of another time namespace: what was learned then counts from now on,
  * or it would stand until that time has come. */
-uint64_t ucs_node_limit(ucs_node_h node)
+static uint64_t ucs_node_limit(ucs_node_h node)
 {
     uint64_t learned = ucs_load_relaxed(&node->ledger->learned);
     uint64_t since, now, seconds;
 
     if (ucs_likely(learned == 0)) {
-        return node->budget;
+        return node->params.budget;
     }
     since = ucs_load_relaxed(&node->ledger->learned_at);
-    now   = node->now();
+    now   = node->params.now();
     if (since > now) {
         ucs_store_relaxed(&node->ledger->learned_at, now);
         since = now;
@@ -110,7 +112,7 @@ uint64_t ucs_node_limit(ucs_node_h node)
     learned = ucs_min(learned, UCS_LEDGER_RISE);
     seconds = ucs_min(seconds, UCS_LEDGER_SLOTS * UCS_NODE_LEARNED_PART);
     learned = learned + seconds * ucs_max(learned / UCS_NODE_LEARNED_PART, 1);
-    return ucs_min(learned, node->budget);
+    return ucs_min(learned, node->params.budget);
 }
 
 uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
@@ -124,9 +126,15 @@ uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
     return (sum > limit) ? sum - limit : 0;
 }
 
-/* Each round satisfies at least one more, or is the last */
-uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
-                         uint64_t budget)
+/* The max-min fair level: a rank that demands no more than the level may have all
+ * of it, the others the level each:
+ *
+ *     budget / count <= level, sum(min(demand[i], level)) <= budget
+ *
+ * UINT64_MAX if all can have what they demand, the sum of which may exceed 64 bits.
+ * Each round satisfies at least one more, or is the last. */
+static uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
+                                     uint64_t budget)
 {
     uint64_t level = budget / count;
     uint64_t given, next;
@@ -165,7 +173,7 @@ uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         if ((i != (unsigned)node->slot) &&
             (ucs_load_relaxed(&ledger->owner[i]) != 0)) {
-            demands[count++] = ucs_ledger_demand(ledger, i, node->ram);
+            demands[count++] = ucs_ledger_demand(ledger, i, node->params.ram);
         }
     }
     return ucs_node_share_level(demands, count, ucs_node_limit(node));
@@ -173,7 +181,7 @@ uint64_t ucs_node_level(ucs_node_h node, uint64_t mine)
 
 void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
 {
-    uint64_t second = node->now() / UCS_NODE_SECOND_NS;
+    uint64_t second = node->params.now() / UCS_NODE_SECOND_NS;
 
     if (second != node->second) {
         node->demand[1] = (second == node->second + 1) ? node->demand[0] : 0;
@@ -191,14 +199,16 @@ void ucs_node_note_demand(ucs_node_h node, uint64_t bytes)
  * claim that fits, what is taken bounds it. */
 static void ucs_node_note_peak(ucs_node_h node, const ucs_node_sum_t *others)
 {
-    node->peak = ucs_max(node->peak,
-                         ucs_node_add(others->pinned, node->pinned));
+    uint64_t sum = ucs_node_add(others->pinned, node->pinned);
+
+    node->figures.peak_bytes = ucs_max(node->figures.peak_bytes, sum);
 }
 
 static void ucs_node_show_taken(ucs_node_h node)
 {
     _Atomic(uint64_t) *word = &node->ledger->taken[node->slot];
-    uint64_t bytes          = ucs_min(node->pinned + node->reserved, node->ram);
+    uint64_t bytes          = ucs_min(node->pinned + node->reserved,
+                                      node->params.ram);
     uint64_t before         = ucs_load_relaxed(word);
     uint64_t rises          = before & -UCS_LEDGER_RISE;
 
@@ -216,8 +226,9 @@ void ucs_node_reserve(ucs_node_h node, int64_t length)
     ucs_node_show_taken(node);
 }
 
-void ucs_node_pin(ucs_node_h node, uint64_t length,
-                  const ucs_node_sum_t *others)
+/* Count bytes as pinned without a reservation. Under the lock */
+static void ucs_node_pin(ucs_node_h node, uint64_t length,
+                         const ucs_node_sum_t *others)
 {
     node->pinned += length;
     ucs_node_show_taken(node);
@@ -243,7 +254,7 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length)
 /* Without a budget the sum is only a figure of the report */
 static void ucs_node_look(ucs_node_h node)
 {
-    uint64_t now = node->now();
+    uint64_t now = node->params.now();
     ucs_node_sum_t others;
 
     if (now - node->looked >= UCS_NODE_LOOK_NS) {
@@ -282,9 +293,10 @@ static int ucs_node_is_free(ucs_node_h node, uint64_t length, ucs_claim_t mode)
 {
     uint64_t mine = node->pinned + node->reserved + length;
 
-    return ((mine <= node->most) || (mode == UCS_CLAIM_FORCE)) &&
+    return ((mine <= node->params.most) || (mode == UCS_CLAIM_FORCE)) &&
            (ucs_load_relaxed(&node->ledger->learned) == 0) &&
-           ((node->budget == UINT64_MAX) || (mine <= node->unseen));
+           ((node->params.budget == UINT64_MAX) ||
+            (mine <= node->params.unseen));
 }
 
 int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
@@ -300,9 +312,9 @@ int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode)
     } else if (mode == UCS_CLAIM_FORCE) {
         others = ucs_node_others(node);
         ucs_node_pin(node, length, &others);
-        node->forced += (ucs_node_add(others.pinned, node->pinned) >
-                         ucs_node_limit(node));
-    } else if (node->pinned + node->reserved + length > node->most) {
+        node->figures.forced += (ucs_node_add(others.pinned, node->pinned) >
+                                 ucs_node_limit(node));
+    } else if (node->pinned + node->reserved + length > node->params.most) {
         is_counted = 0;
     } else {
         is_counted = ucs_node_fits(node, length, mode);
@@ -333,7 +345,7 @@ uint64_t ucs_node_refused(ucs_node_h node, uint64_t length)
     sum    = ucs_node_add(others.pinned, node->pinned);
     sum    = ucs_max(sum - ucs_min(sum, length), 1);
     if (sum < ucs_node_limit(node)) {
-        ucs_store_relaxed(&node->ledger->learned_at, node->now());
+        ucs_store_relaxed(&node->ledger->learned_at, node->params.now());
         ucs_store_relaxed(&node->ledger->learned, sum);
     }
     ucs_unlock(&node->lock);
@@ -354,21 +366,20 @@ int ucs_node_has_budget(ucs_node_h node)
 
 static void ucs_node_init(ucs_node_h node, const ucs_node_params_t *params)
 {
-    node->budget      = params->budget;
-    node->most        = (params->most > 0) ? params->most : UINT64_MAX;
-    node->unseen      = params->unseen;
-    node->bells       = params->bells;
-    node->goes        = params->goes;
+    node->params      = *params;
+    node->params.name = NULL; /* the caller's */
     node->key         = ucs_ledger_key(params->name);
-    node->now         = params->now;
-    node->cpus        = params->cpus;
-    node->cores       = params->cores;
-    node->patience_ns = (params->patience_ns > 0) ? params->patience_ns :
-                                                    UCS_NODE_PATIENCE_NS;
-    node->ram         = (params->ram > 0) ? params->ram :
-                                (uint64_t)sysconf(_SC_PHYS_PAGES) *
-                                        sysconf(_SC_PAGESIZE);
-    node->ram         = ucs_min(node->ram, UCS_LEDGER_RISE - 1);
+    if (params->most == 0) {
+        node->params.most = UINT64_MAX;
+    }
+    if (params->patience_ns == 0) {
+        node->params.patience_ns = UCS_NODE_PATIENCE_NS;
+    }
+    if (params->ram == 0) {
+        node->params.ram = (uint64_t)sysconf(_SC_PHYS_PAGES) *
+                           sysconf(_SC_PAGESIZE);
+    }
+    node->params.ram = ucs_min(node->params.ram, UCS_LEDGER_RISE - 1);
     ucs_lock_init(&node->lock);
     pthread_mutex_init(&node->members_lock, NULL);
     pthread_mutex_init(&node->serve_lock, NULL);
@@ -416,10 +427,14 @@ err_free:
 
 void ucs_node_close(ucs_node_h node)
 {
+    if (node == NULL) {
+        return;
+    }
+
     assert(ucs_node_is_valid(node));
     ucs_ledger_leave(node->ledger, node->slot, node->owner);
     ucs_ledger_close(node->ledger);
-    if (node->goes) {
+    if (node->params.goes) {
         ucs_ledger_remove_unused(node->key);
     }
     pthread_mutex_destroy(&node->members_lock);
@@ -467,17 +482,12 @@ void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures)
 
     ucs_lock(&node->lock);
     others = ucs_node_others(node);
-    if ((node->budget == UINT64_MAX) || (node->unseen > 0)) {
+    if ((node->params.budget == UINT64_MAX) || (node->params.unseen > 0)) {
         ucs_node_note_peak(node, &others);
     }
-    figures->ranks      = node->ranks;
-    figures->peak_bytes = node->peak;
-    figures->forced     = node->forced;
-    figures->idle_cores = node->idle_cores;
-    figures->rests      = node->rests;
-    figures->rest_ns    = node->rest_ns;
+    *figures = node->figures;
     if (node->is_resting) {
-        figures->rest_ns += node->now() - node->rested;
+        figures->rest_ns += node->params.now() - node->rested;
     }
     ucs_unlock(&node->lock);
 

@@ -84,11 +84,11 @@ typedef uint64_t (*ucs_node_release_func_t)(void *arg, uint64_t length);
 ucs_status_t ucs_node_open(const ucs_node_params_t *params, ucs_node_h *node_p,
                            char *error, size_t max);
 
-/** Leave it. No other call may be under way. */
+/** Leave it. No other call may be under way. NULL: nothing. */
 void ucs_node_close(ucs_node_h node);
 
 /** Set or unset the function that deregisters for others; returns when a call
- *  under way is over. Not from such a call. */
+ *  under way is over. Not from such a call. To unset it of NULL is nothing. */
 ucs_status_t ucs_node_join(ucs_node_h node, ucs_node_release_func_t release,
                            void *arg);
 void ucs_node_part(ucs_node_h node, void *arg);
@@ -132,7 +132,7 @@ int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom);
  *  any value. */
 uint32_t *ucs_node_bell(ucs_node_h node);
 
-/** Say that a helper listens to the bell, or no longer. */
+/** Say that a helper listens to the bell, or no longer. NULL: nothing. */
 void ucs_node_listen(ucs_node_h node, int listens);
 
 /** In each step of the helper: deregister what was asked for, and answer. */
@@ -170,21 +170,6 @@ uint64_t ucs_node_sum(ucs_node_h node);
 
 /** Copy this rank's figures of its node. Any thread. */
 void ucs_node_figures(ucs_node_h node, ucs_node_figures_t *figures);
-
-/**
- * The max-min fair level: a rank that demands no more than the level may
- * have all of it, the others the level each. It is never below @a budget /
- * @a count, and what all may have together is never above the budget:
- *
- *     budget / count <= level, sum(min(demand[i], level)) <= budget
- *
- * @param [in] demands  Bytes of each; their sum may exceed 64 bits.
- * @param [in] count    At least 1.
- *
- * @return Bytes; UINT64_MAX if all can have what they demand.
- */
-uint64_t ucs_node_share_level(const uint64_t *demands, unsigned count,
-                         uint64_t budget);
 
 /** @return Nonzero if the equations in node_int.h hold, as always, whatever
  *          other processes do. Not while deregistering for others. */

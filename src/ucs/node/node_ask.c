@@ -36,6 +36,10 @@ void ucs_node_part(ucs_node_h node, void *arg)
 {
     unsigned i;
 
+    if (node == NULL) {
+        return;
+    }
+
     pthread_mutex_lock(&node->members_lock);
     for (i = 0; i < node->num_members; ++i) {
         if (node->members[i].arg == arg) {
@@ -70,6 +74,10 @@ uint32_t *ucs_node_bell(ucs_node_h node)
 
 void ucs_node_listen(ucs_node_h node, int listens)
 {
+    if (node == NULL) {
+        return;
+    }
+
     /* One word for the helpers of all domains: their number and the word change
      * together */
     ucs_lock(&node->lock);
@@ -118,7 +126,8 @@ static uint64_t ucs_node_missing(ucs_node_h node)
     return missing;
 }
 
-void ucs_node_wake(ucs_node_h node, pid_t pid)
+/* Wake the helper of a process */
+static void ucs_node_wake(ucs_node_h node, pid_t pid)
 {
     ucs_ledger_slot_t *slot;
     uint64_t owner;
@@ -143,8 +152,8 @@ static uint32_t ucs_node_ring(ucs_node_h node, unsigned i, uint64_t want)
     ucs_add_relaxed(&slot->want, want);
     /* release [N-BELL]: pairs with the acquire in ucs_node_serve() */
     bell = ucs_add_release(&slot->bell, 1) + 1;
-    if (node->bells != NULL) {
-        ucs_node_wake(node->bells,
+    if (node->params.bells != NULL) {
+        ucs_node_wake(node->params.bells,
                       ucs_ledger_pid(ucs_load_relaxed(&node->ledger->owner[i])));
     } else {
         ucs_futex_wake_all(&slot->bell, UCS_FUTEX_SHARED);
@@ -171,13 +180,13 @@ static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
 static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[i];
-    uint64_t until          = node->now() + node->patience_ns;
+    uint64_t until          = node->params.now() + node->params.patience_ns;
     unsigned naps           = 0;
     uint32_t answer;
 
     while (!ucs_node_answered(slot, bell, &answer) &&
            (ucs_node_missing(node) > 0)) {
-        if (node->now() >= until) {
+        if (node->params.now() >= until) {
             node->deaf[i] = (uint64_t)answer + 1;
             return;
         }
@@ -191,14 +200,6 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
     }
 }
 
-/* A new owner of the slot has answered whatever was asked of the old one */
-static int ucs_node_is_deaf(ucs_node_h node, unsigned i)
-{
-    uint32_t answer = ucs_load_relaxed(&node->ledger->slots[i].answer);
-
-    return node->deaf[i] == (uint64_t)answer + 1;
-}
-
 /* @return The slot of the rank that holds most beyond @a level, of those that
  * can answer and have not been asked; or -1. */
 static int ucs_node_choose(ucs_node_h node, uint64_t level,
@@ -208,6 +209,7 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
     uint64_t most        = level;
     int chosen           = -1;
     uint64_t pinned;
+    uint32_t answer;
     unsigned i;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
@@ -215,8 +217,11 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
             !ucs_node_listens(node, i)) {
             continue;
         }
-        pinned = ucs_ledger_pinned(ledger, i, node->ram);
-        if ((pinned > most) && !ucs_node_is_deaf(node, i)) {
+        pinned = ucs_ledger_pinned(ledger, i, node->params.ram);
+        answer = ucs_load_relaxed(&ledger->slots[i].answer);
+        /* A new owner of a deaf one's slot has answered whatever was asked of the
+         * old one */
+        if ((pinned > most) && (node->deaf[i] != (uint64_t)answer + 1)) {
             most   = pinned;
             chosen = i;
         }
@@ -235,7 +240,7 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
     while (((missing = ucs_node_missing(node)) > 0) &&
            ((i = ucs_node_choose(node, level, asked)) >= 0)) {
         asked[i] = 1;
-        pinned   = ucs_ledger_pinned(node->ledger, i, node->ram);
+        pinned   = ucs_ledger_pinned(node->ledger, i, node->params.ram);
         if (pinned <= level) {
             continue;
         }
@@ -247,7 +252,7 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
 /* Looking every rank up takes longer than a registration */
 static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
 {
-    uint64_t now   = node->now();
+    uint64_t now   = node->params.now();
     uint64_t pause = (whom == UCS_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
                                                   UCS_NODE_BURY_SHARE_NS;
 
@@ -271,7 +276,7 @@ static int ucs_node_begin_ask(ucs_node_h node, uint64_t length,
     ucs_node_note_demand(node, mine);
     *level_p = (whom == UCS_ASK_SHARE) ? ucs_node_level(node, mine) : 0;
     is_due   = ((whom == UCS_ASK_ALL) || (mine <= *level_p)) &&
-               (mine <= node->most);
+               (mine <= node->params.most);
     if (is_due) {
         ucs_node_reserve(node, length);
     }
@@ -326,10 +331,10 @@ int ucs_node_ask(ucs_node_h node, uint64_t length, ucs_ask_t whom)
     }
 
     pthread_mutex_lock(&node->ask_lock);
-    until = node->now() + node->patience_ns;
+    until = node->params.now() + node->params.patience_ns;
     do {
         is_decided = ucs_node_ask_round(node, length, whom, level, &is_granted);
-    } while (!is_decided && (node->now() < until));
+    } while (!is_decided && (node->params.now() < until));
     if (!is_granted) {
         ucs_lock(&node->lock);
         ucs_node_reserve(node, -(int64_t)length);

@@ -17,25 +17,15 @@ void ucs_node_show(ucs_node_h node)
 
     ucs_store_relaxed(&slot->listens, node->listeners > 0);
     ucs_store_relaxed(&slot->runs, !node->is_resting);
-    ucs_store_relaxed(&slot->cores, node->cores);
+    ucs_store_relaxed(&slot->cores, node->params.cores);
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        ucs_store_relaxed(&slot->cpus[word], node->cpus.__bits[word]);
-    }
-}
-
-/* Take away the processors that a rank is bound to */
-static void ucs_node_take_cpus(ucs_ledger_slot_t *slot, cpu_set_t *cpus)
-{
-    unsigned word;
-
-    for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
-        cpus->__bits[word] &= ~ucs_load_relaxed(&slot->cpus[word]);
+        ucs_store_relaxed(&slot->cpus[word], node->params.cpus.__bits[word]);
     }
 }
 
 static uint64_t ucs_node_weight(ucs_node_h node, unsigned i)
 {
-    uint64_t demand = ucs_ledger_demand(node->ledger, i, node->ram);
+    uint64_t demand = ucs_ledger_demand(node->ledger, i, node->params.ram);
 
     return ucs_load_relaxed(&node->ledger->slots[i].runs) ?
                    demand + demand / UCS_NODE_INCUMBENT :
@@ -57,7 +47,7 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
     unsigned floating = 0;
     unsigned ahead    = 0;
     ucs_ledger_slot_t *slot;
-    unsigned i, left, idle;
+    unsigned i, word, left, idle;
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         slot = &node->ledger->slots[i];
@@ -66,29 +56,31 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
             floating += ucs_min(ucs_load_relaxed(&slot->cores),
                                 UCS_LEDGER_CPUS);
             ahead    += ucs_node_is_ahead(node, i);
-            ucs_node_take_cpus(slot, cpus);
+            for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
+                cpus->__bits[word] &= ~ucs_load_relaxed(&slot->cpus[word]);
+            }
         }
     }
 
     left = CPU_COUNT(cpus);
     idle = left - ucs_min(left, floating);
     ucs_lock(&node->lock);
-    node->idle_cores = idle;
+    node->figures.idle_cores = idle;
     ucs_unlock(&node->lock);
     return ahead < idle;
 }
 
 void ucs_node_set_runs(ucs_node_h node, int runs)
 {
-    uint64_t now = node->now();
+    uint64_t now = node->params.now();
 
     ucs_lock(&node->lock);
     if (node->is_resting == !!runs) {
         if (runs) {
-            node->rest_ns += now - node->rested;
+            node->figures.rest_ns += now - node->rested;
         } else {
             node->rested = now;
-            ++node->rests;
+            ++node->figures.rests;
         }
         node->is_resting = !runs;
         ucs_node_show(node);

@@ -26,22 +26,15 @@ typedef struct ucs_node_member {
  *
  *     pinned == sum(bytes of claims that were not given back)
  *     pinned + reserved == what the ledger shows as taken, @a ram at most
- *     pinned <= peak, if a budget is set of which nothing is unseen: each change is
- *     looked at
+ *     pinned <= figures.peak_bytes, if a budget is set of which nothing is unseen:
+ *     each change is looked at
  */
 struct ucs_node {
     ucs_ledger_t         *ledger;
     int                  slot;
     uint64_t             owner;
-    uint64_t             budget;                 /* as set */
-    uint64_t             most;
-    uint64_t             unseen;
-    uint64_t             ram;
-    ucs_node_h           bells;
-    int                  goes;
     int                  key;                    /* of the segment */
-    uint64_t             patience_ns;
-    uint64_t             (*now)(void);
+    ucs_node_params_t    params;                 /* defaults filled in */
 
     /* A leaf, held for one look through the ledger; taken under a cache's lock.
      * Protects the following, of which the ledger has a copy that is not
@@ -49,22 +42,16 @@ struct ucs_node {
     ucs_lock_t           lock;
     uint64_t             pinned;
     uint64_t             reserved;               /* of those that are asking */
-    uint64_t             peak;
-    uint64_t             forced;
+    ucs_node_figures_t   figures;                /* but for @a given, below; of
+                                                    rests that are over */
     uint64_t             looked;                 /* ns, when the peak was looked
                                                     at */
     uint64_t             demand[2];              /* most in the present second
                                                     and in the one before */
     uint64_t             second;
-    unsigned             ranks;
     unsigned             listeners;              /* helpers that answer */
-    cpu_set_t            cpus;                   /* of the application, */
-    unsigned             cores;                  /* as in the parameters */
-    unsigned             idle_cores;
     int                  is_resting;             /* the helper */
     uint64_t             rested;                 /* ns, when that began */
-    uint64_t             rests;
-    uint64_t             rest_ns;                /* of those that are over */
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;
@@ -95,15 +82,6 @@ typedef struct ucs_node_sum {
     uint64_t taken;  /**< pinned or about to be */
 } ucs_node_sum_t;
 
-/** @return Bytes that there are for all: as set, or as learned. */
-uint64_t ucs_node_limit(ucs_node_h node);
-
-/** Wake the helper of a process. */
-void ucs_node_wake(ucs_node_h node, pid_t pid);
-
-/** Sum over the ledger. Under the lock. */
-ucs_node_sum_t ucs_node_others(ucs_node_h node);
-
 /** Bytes by which @a length more, and all that is reserved, pass the budget.
  *  Under the lock. */
 uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
@@ -111,10 +89,6 @@ uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
 
 /** Change the reservation, before the sum is read. Under the lock. */
 void ucs_node_reserve(ucs_node_h node, int64_t length);
-
-/** Count bytes as pinned without a reservation. Under the lock. */
-void ucs_node_pin(ucs_node_h node, uint64_t length,
-                  const ucs_node_sum_t *others);
 
 /** Turn a reservation into a claim, if all fits. Under the lock. @return Zero
  *  if it stays reserved. */

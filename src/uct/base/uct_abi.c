@@ -31,9 +31,8 @@
     .component_list = 200, .has_config_entry = 1, \
     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP
 #define UCT_ABI_FROM_18 \
-    UCT_ABI_FROM_16, .attr_detect_mem_types = 64, .attr_reg_cost = 96, \
-    .attr_local_cpus = 136, .config_field = 88, \
-    .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP
+    UCT_ABI_FROM_16, .attr_reg_cost = 96, .attr_local_cpus = 136, \
+    .config_field = 88, .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP
 
 /*
  * One row for each stretch of releases whose layouts are the same, read from
@@ -53,7 +52,7 @@
 static const uct_abi_t uct_abi_rows[] = {
     {.minor_min = 13, .minor_max = 13, .tag = "v1.13.1",
      .num_slots = 11, .num_ib_slots = 0,
-     .attr_flags = 16, .attr_reg_mem_types = 24, .attr_detect_mem_types = 32,
+     .attr_flags = 16, .attr_reg_mem_types = 24,
      .attr_reg_cost = 56, .attr_local_cpus = 96, .attr_size = 224,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
@@ -63,7 +62,6 @@ static const uct_abi_t uct_abi_rows[] = {
     {.minor_min = 14, .minor_max = 14, .tag = "v1.14.1",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
      .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 40,
-     .attr_detect_mem_types = 48,
      .attr_reg_cost = 80, .attr_local_cpus = 120, .attr_size = 512,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
@@ -73,7 +71,6 @@ static const uct_abi_t uct_abi_rows[] = {
     {.minor_min = 15, .minor_max = 15, .tag = "v1.15.0",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
      .attr_flags = 24, .attr_reg_mem_types = 32, .attr_cache_mem_types = 48,
-     .attr_detect_mem_types = 56,
      .attr_reg_cost = 88, .attr_local_cpus = 128, .attr_size = 520,
      .component_list = 192, .has_config_entry = 1, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS,
@@ -81,12 +78,12 @@ static const uct_abi_t uct_abi_rows[] = {
      .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
 
     {.minor_min = 16, .minor_max = 16, .tag = "v1.16.0", UCT_ABI_FROM_16,
-     .num_slots = 11, .attr_detect_mem_types = 56, .attr_reg_cost = 88,
-     .attr_local_cpus = 128, .attr_size = 528, .config_field = 80},
+     .num_slots = 11, .attr_reg_cost = 88, .attr_local_cpus = 128,
+     .attr_size = 528, .config_field = 80},
 
     {.minor_min = 17, .minor_max = 17, .tag = "v1.17.0", UCT_ABI_FROM_16,
-     .num_slots = 11, .attr_detect_mem_types = 56, .attr_reg_cost = 88,
-     .attr_local_cpus = 128, .attr_size = 528, .config_field = 88},
+     .num_slots = 11, .attr_reg_cost = 88, .attr_local_cpus = 128,
+     .attr_size = 528, .config_field = 88},
 
     {.minor_min = 18, .minor_max = 20, .tag = "v1.18.1", UCT_ABI_FROM_18,
      .num_slots = 11, .attr_size = 536},
@@ -178,14 +175,6 @@ int uct_abi_is_known(void)
     return uct_abi_running != NULL;
 }
 
-static uint64_t uct_abi_attr_word(const void *attr, size_t offset)
-{
-    uint64_t word;
-
-    memcpy(&word, (const char*)attr + offset, sizeof(word));
-    return word;
-}
-
 ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
                               uct_abi_md_attr_t *attr)
 {
@@ -207,10 +196,9 @@ ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
         return status;
     }
 
-    attr->flags            = uct_abi_attr_word(&full, abi->attr_flags);
-    attr->reg_mem_types    = uct_abi_attr_word(&full, abi->attr_reg_mem_types);
-    attr->detect_mem_types = uct_abi_attr_word(&full,
-                                               abi->attr_detect_mem_types);
+    memcpy(&attr->flags, full.room + abi->attr_flags, sizeof(attr->flags));
+    memcpy(&attr->reg_mem_types, full.room + abi->attr_reg_mem_types,
+           sizeof(attr->reg_mem_types));
     memcpy(&attr->reg_cost, full.room + abi->attr_reg_cost,
            sizeof(attr->reg_cost));
     memcpy(&attr->local_cpus, full.room + abi->attr_local_cpus,
@@ -251,4 +239,21 @@ ucs_status_t uct_abi_mem_reg_flags(const uct_abi_md_ops_t *ops, uct_md_h md,
         params.field_mask |= UCT_ABI_MD_MEM_REG_FIELD_MEM_TYPE;
     }
     return ops->mem_reg_params(md, address, length, &params, memh_p);
+}
+
+ucs_status_t uct_abi_mem_dereg(const uct_abi_md_ops_t *ops, uct_md_h md,
+                               uct_mem_h memh, uct_completion_t *comp)
+{
+    uct_abi_md_mem_dereg_params_t params = {
+        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
+        .memh       = memh,
+        .comp       = comp
+    };
+
+    if (comp != NULL) {
+        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
+                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
+        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
+    }
+    return ops->mem_dereg(md, &params);
 }

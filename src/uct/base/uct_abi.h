@@ -45,7 +45,6 @@ typedef struct uct_abi {
     size_t     attr_flags;       /**< where each lies in the attributes */
     size_t     attr_reg_mem_types;
     size_t     attr_cache_mem_types; /**< 0: not there */
-    size_t     attr_detect_mem_types;
     size_t     attr_reg_cost;
     size_t     attr_local_cpus;
     size_t     attr_size;        /**< of the attributes */
@@ -160,10 +159,9 @@ typedef struct uct_abi_component {
 
 /** Attributes of a domain that the helper uses. */
 typedef struct uct_abi_md_attr {
-    uint64_t          flags;            /**< UCT_MD_FLAG_xx */
-    uint64_t          reg_mem_types;    /**< bits of ucs_memory_type_t */
-    uint64_t          detect_mem_types; /**< the same */
-    ucs_linear_func_t reg_cost;         /**< seconds over bytes */
+    uint64_t          flags;         /**< UCT_MD_FLAG_xx */
+    uint64_t          reg_mem_types; /**< bits of ucs_memory_type_t */
+    ucs_linear_func_t reg_cost;      /**< seconds over bytes */
     ucs_cpu_set_t     local_cpus;
 } uct_abi_md_attr_t;
 
@@ -223,6 +221,12 @@ void uct_abi_md_ops_copy(uct_abi_md_ops_t *dst, const uct_abi_md_ops_t *src,
 ucs_status_t uct_abi_mem_reg_flags(const uct_abi_md_ops_t *ops, uct_md_h md,
                                    void *address, size_t length,
                                    unsigned flags, uct_mem_h *memh_p);
+
+/** Deregister through @a ops.
+ *
+ * @param [in] comp  Not NULL: invalidate, and call this then. */
+ucs_status_t uct_abi_mem_dereg(const uct_abi_md_ops_t *ops, uct_md_h md,
+                               uct_mem_h memh, uct_completion_t *comp);
 
 /** @return The layout behind the handle @a md; the domain stays UCX's. */
 static inline uct_abi_md_t *uct_abi_md(uct_md_h md)
@@ -288,6 +292,35 @@ uct_abi_mem_reg_as_asked(const uct_abi_md_ops_t *ops, uct_md_h md,
            ops->mem_reg_params(md, address, length, params, memh_p) :
            ops->mem_reg(md, address, length, flags, memh_p);
 }
+
+/**
+ * Define an operation that registers in both forms, _name with flags and
+ * _name_params: _register(md, address, length, flags, params, memh_p), where
+ * params is NULL in the first.
+ */
+#define UCT_ABI_MD_MEM_REG(_name, _register) \
+    static ucs_status_t _name(uct_md_h md, void *address, size_t length, \
+                              unsigned flags, uct_mem_h *memh_p) \
+    { \
+        return _register(md, address, length, flags, NULL, memh_p); \
+    } \
+    static ucs_status_t _name##_params( \
+            uct_md_h md, void *address, size_t length, \
+            const uct_abi_md_mem_reg_params_t *params, uct_mem_h *memh_p) \
+    { \
+        return _register(md, address, length, \
+                         uct_abi_md_mem_reg_flags(params), params, memh_p); \
+    }
+
+/** Put such an operation into a table, in the form of the running UCX. */
+#define UCT_ABI_MD_SET_MEM_REG(_ops, _name) \
+    do { \
+        if (uct_abi_running->has_reg_params) { \
+            (_ops)->mem_reg_params = _name##_params; \
+        } else { \
+            (_ops)->mem_reg = _name; \
+        } \
+    } while (0)
 
 /** Copy the fields of @a params that are set to @a full; the others become NULL
  *  or 0. */

@@ -35,11 +35,11 @@ static void uct_abi_config_no_doc(void *strb, const void *arg)
 }
 
 static void uct_abi_config_copy(uintptr_t *word, const uct_abi_option_t *from,
-                                int has_doc)
+                                size_t offset, int has_doc)
 {
     const uintptr_t words[] = {
         (uintptr_t)from->name, (uintptr_t)from->value, (uintptr_t)from->doc,
-        from->offset, (uintptr_t)ucs_config_sscanf_string,
+        offset, (uintptr_t)ucs_config_sscanf_string,
         (uintptr_t)ucs_config_sprintf_string,
         (uintptr_t)ucs_config_clone_string,
         (uintptr_t)ucs_config_release_string,
@@ -81,6 +81,7 @@ static ucs_status_t uct_abi_config_build(const uct_abi_config_t *config)
 
     for (i = 0; i < count; ++i) {
         uct_abi_config_copy(&table[i * words], uct_abi_config_option(config, i),
+                            i * sizeof(char*),
                             words > UCT_ABI_CONFIG_WORDS_WITHOUT_DOC);
     }
     entry->name   = config->name;

@@ -16,8 +16,7 @@ BEGIN_C_DECLS
 /** An option, whose value is a string. */
 typedef struct uct_abi_option {
     const char *name;
-    const char *value;  /**< by default */
-    size_t     offset;  /**< in the structure that is filled */
+    const char *value; /**< by default */
     const char *doc;
 } uct_abi_option_t;
 
@@ -28,7 +27,7 @@ typedef struct uct_abi_config {
     const void *options; /**< structures that begin with an option each; the last
                               has none's name */
     size_t     stride;   /**< of these */
-    size_t     size;     /**< of the structure that is filled */
+    size_t     size;     /**< of what is filled: a string for each option */
 } uct_abi_config_t;
 
 /** List @a config among UCX's options, if the running release is known.

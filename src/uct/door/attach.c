@@ -77,7 +77,7 @@ static void uct_door_init(void)
     uct_helper_config_read(&uct_door_config);
     if (uct_door_config.helper) {
         (void)uct_helper_calls_listen();
-        (void)ucp_door_reader_start();
+        ucp_door_reader_start();
     }
 }
 
@@ -134,15 +134,6 @@ static int uct_door_disable_rcache(void *config, char *old, size_t max)
     return 1;
 }
 
-static void uct_door_report_rcache(const char *md_name)
-{
-    ucs_helper_warn("%s: UCX's own registration cache stays on, it keeps all "
-                    "memory registered; unset %s or set it to %s",
-                    md_name, UCT_DOOR_REG_METHODS_ENV, UCT_DOOR_REG_DIRECT);
-    uct_helper_session_note("UCX's own registration cache was on: memory "
-                            "stayed registered below the helper");
-}
-
 static ucs_status_t uct_door_attach_helper(uct_md_h md, const char *md_name)
 {
     ucs_status_t status;
@@ -168,7 +159,11 @@ static ucs_status_t uct_door_open_ib(uct_component_h component,
     }
 
     if (!uct_door_disable_rcache((void*)config, methods, sizeof(methods))) {
-        uct_door_report_rcache(md_name);
+        ucs_helper_warn("%s: UCX's own registration cache stays on, it keeps all "
+                        "memory registered; unset %s or set it to %s",
+                        md_name, UCT_DOOR_REG_METHODS_ENV, UCT_DOOR_REG_DIRECT);
+        uct_helper_session_note("UCX's own registration cache was on: memory "
+                                "stayed registered below the helper");
     }
 
     status = real_open(component, md_name, config, md_p);
@@ -206,7 +201,8 @@ static ucs_status_t uct_door_open_cma(uct_component_h component,
         .cost_base_ns     = uct_door_config.pin_base_ns,
         .cost_per_page_ns = uct_door_config.pin_per_page_ns,
         .told_ns          = uct_door_config.pin_told_ns,
-        .node_regions     = uct_door_config.pin_max_regions,
+        .node_regions     = (uct_door_config.pin_max_regions == ULONG_MAX) ?
+                                    0 : uct_door_config.pin_max_regions,
         .verify           = uct_door_config.pin_verify
     };
     ucs_status_t status;

@@ -1,19 +1,15 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "leader.h"
+#include "module.h"
 #include "site.h"
 
 #include <ucp/door/slot.h>
 #include <ucs/sys/sync/atomic.h>
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 #include <sys/auxv.h>
-#include <sys/stat.h>
 
 /*
  * The preloaded stub. LD_PRELOAD reaches every process of a job, shells and
@@ -22,14 +18,11 @@
  * with UCX, else when it opens a memory domain.
  */
 
-#define UCT_PRELOAD_MODULE     "libuct_helper_md.so"
-#define UCT_PRELOAD_SUBDIR     "ucx-helper/"
-#define UCT_PRELOAD_MODULE_ENV "HELPER_MD_MODULE_PATH"
-#define UCT_PRELOAD_INFO_TOOL  "ucx_info"
-#define UCT_PRELOAD_UCS        "libucs.so.0"
-#define UCT_PRELOAD_UCT        "libuct.so.0"
-#define UCT_PRELOAD_UCP        "libucp.so.0"
-#define UCT_PRELOAD_VERBS      "libibverbs.so.1"
+#define UCT_PRELOAD_INFO_TOOL "ucx_info"
+#define UCT_PRELOAD_UCS       "libucs.so.0"
+#define UCT_PRELOAD_UCT       "libuct.so.0"
+#define UCT_PRELOAD_UCP       "libucp.so.0"
+#define UCT_PRELOAD_VERBS     "libibverbs.so.1"
 
 /* ibv_is_fork_initialized(): the kernel copies registered pages for a child
  * (IBV_FORK_UNNEEDED) */
@@ -79,18 +72,6 @@ static int uct_preload_is_on(void)
            uct_preload_option_is_on("UCX_MD_PIN");
 }
 
-/* Not where the helper can do nothing, as in a program with more rights than its user */
-static void uct_preload_read_site(void)
-{
-    const char *given = getenv(UCT_SITE_ENV);
-
-    if (!getauxval(AT_SECURE)) {
-        (void)uct_site_read((given != NULL) ? given : UCT_SITE_FILE,
-                            (given != NULL) && (*given != '\0'),
-                            uct_preload_is_on, uct_preload_site_error);
-    }
-}
-
 /* Once, in a process that uses UCX, unless the job has opted out */
 static void uct_preload_complain(void)
 {
@@ -105,70 +86,16 @@ static void uct_preload_complain(void)
     ucs_store_relaxed(&said, 1);
 }
 
-/* UCX would warn of our switches as unknown, so remove those that say "no" */
-static void uct_preload_forget_switches(void)
-{
-    unsetenv("UCX_MD_HELPER");
-    unsetenv("UCX_MD_PIN");
-}
-
-/* Returns nonzero if the whole path fits and there is such a file */
-static int uct_preload_join(char *path, size_t max, const char *dir,
-                            size_t dir_length, const char *file)
-{
-    struct stat st;
-    int length;
-
-    length = snprintf(path, max, "%.*s%s%s", (int)dir_length, dir,
-                      ((dir_length > 0) && (dir[dir_length - 1] == '/')) ?
-                      "" : "/", file);
-    return (length > 0) && ((size_t)length < max) && (stat(path, &st) == 0);
-}
-
-/* The variable names the module or its folder; otherwise the module lies below
- * the stub's folder, or beside the stub as in a build tree */
-static void uct_preload_find_module(char *path, size_t max)
-{
-    const char *given = secure_getenv(UCT_PRELOAD_MODULE_ENV);
-    const char *slash;
-    struct stat st;
-    Dl_info info;
-
-    if (given != NULL) {
-        if ((stat(given, &st) == 0) && S_ISDIR(st.st_mode)) {
-            uct_preload_join(path, max, given, strlen(given),
-                             UCT_PRELOAD_MODULE);
-        } else {
-            snprintf(path, max, "%s", given);
-        }
-        return;
-    }
-
-    snprintf(path, max, "%s", UCT_PRELOAD_MODULE);
-    if (!dladdr((void*)uct_md_open, &info) ||
-        ((slash = strrchr(info.dli_fname, '/')) == NULL)) {
-        return;
-    }
-
-    if (!uct_preload_join(path, max, info.dli_fname, slash - info.dli_fname,
-                          UCT_PRELOAD_SUBDIR UCT_PRELOAD_MODULE)) {
-        uct_preload_join(path, max, info.dli_fname, slash - info.dli_fname,
-                         UCT_PRELOAD_MODULE);
-    }
-}
-
-/* NODELETE: memory hooks and fork handlers point into the module for ever */
 static uct_preload_door_func_t uct_preload_load(void)
 {
+    /* Installed, and in a build tree */
+    static const char *const places[] = {"ucx-helper/", "", NULL};
     char path[PATH_MAX];
     void *handle, *door;
 
-    uct_preload_find_module(path, sizeof(path));
-    handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    door   = (handle == NULL) ? NULL : dlsym(handle, "uct_door_md_open");
+    (void)uct_module_find(places, places, path, sizeof(path));
+    door = uct_module_load(path, "uct_door_md_open", &handle);
     if (door == NULL) {
-        fprintf(stderr, "ucx-helper-md: the helper cannot be loaded, UCX runs "
-                        "without it: %s\n", dlerror());
         return NULL;
     }
 
@@ -228,7 +155,10 @@ uct_md_open(void *component, const char *md_name, const void *config,
 
     if (!uct_preload_is_on()) {
         uct_preload_complain();
-        uct_preload_forget_switches();
+        /* UCX would warn of our switches as unknown, so remove those that say
+         * "no" */
+        unsetenv("UCX_MD_HELPER");
+        unsetenv("UCX_MD_PIN");
         return real(component, md_name, config, md_p);
     }
 
@@ -304,9 +234,16 @@ __attribute__((visibility("default"))) int ibv_fork_init(void)
  * asks for the helper or not. */
 __attribute__((constructor)) static void uct_preload_init(void)
 {
+    const char *site = getenv(UCT_SITE_ENV);
     void *ucs;
 
-    uct_preload_read_site();
+    /* Not where the helper can do nothing, as in a program with more rights than its
+     * user */
+    if (!getauxval(AT_SECURE)) {
+        (void)uct_site_read((site != NULL) ? site : UCT_SITE_FILE,
+                            (site != NULL) && (*site != '\0'),
+                            uct_preload_is_on, uct_preload_site_error);
+    }
     if (uct_preload_is_on()) {
         uct_leader_watch();
     } else if (strcmp(program_invocation_short_name, UCT_PRELOAD_INFO_TOOL)) {

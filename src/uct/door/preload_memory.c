@@ -66,6 +66,16 @@ static _Atomic(__typeof__(&madvise)) uct_preload_madvise;
 static _Atomic(uct_preload_process_madvise_func_t) uct_preload_process_madvise;
 static _Atomic(__typeof__(&ioctl)) uct_preload_ioctl;
 
+/* Call the C library's function; the kernel while that is not known */
+#define UCT_PRELOAD_CALL(_ret, _name, ...) \
+    ({ \
+        __typeof__(ucs_load_relaxed(&uct_preload_##_name)) real = \
+                ucs_load_relaxed(&uct_preload_##_name); \
+        \
+        (real != NULL) ? real(__VA_ARGS__) : \
+                         (_ret)syscall(SYS_##_name, __VA_ARGS__); \
+    })
+
 static _Atomic(const uct_helper_calls_t*) uct_preload_listener;
 
 void uct_preload_listen(const uct_helper_calls_t *listener);
@@ -106,17 +116,6 @@ __attribute__((constructor)) static void uct_preload_find_memory(void)
 
 /* --- mmap ----------------------------------------------------------------- */
 
-static void *uct_preload_call_mmap(void *address, size_t length, int prot,
-                                   int flags, int fd, off_t offset)
-{
-    __typeof__(&mmap) real = ucs_load_relaxed(&uct_preload_mmap);
-
-    return (real != NULL) ?
-                   real(address, length, prot, flags, fd, offset) :
-                   (void*)syscall(SYS_mmap, address, length, prot, flags, fd,
-                                  offset);
-}
-
 UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
                                              int prot, int flags, int fd,
                                              off_t offset)
@@ -126,13 +125,15 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
 
     if ((listener == NULL) || !(flags & MAP_ANONYMOUS) ||
         ((flags & MAP_TYPE) != MAP_PRIVATE)) {
-        return uct_preload_call_mmap(address, length, prot, flags, fd, offset);
+        return UCT_PRELOAD_CALL(void*, mmap, address, length, prot, flags, fd,
+                                offset);
     }
 
     if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
         uct_preload_tell(listener->place, address, length);
     }
-    mapped = uct_preload_call_mmap(address, length, prot, flags, fd, offset);
+    mapped = UCT_PRELOAD_CALL(void*, mmap, address, length, prot, flags, fd,
+                              offset);
     if (mapped != MAP_FAILED) {
         uct_preload_tell(listener->mapped, mapped, length);
     }
@@ -149,14 +150,6 @@ UCT_PRELOAD_INTERPOSE(mmap64, UCT_PRELOAD_LIBC);
 
 /* --- munmap --------------------------------------------------------------- */
 
-static int uct_preload_call_munmap(void *address, size_t length)
-{
-    __typeof__(&munmap) real = ucs_load_relaxed(&uct_preload_munmap);
-
-    return (real != NULL) ? real(address, length) :
-                            (int)syscall(SYS_munmap, address, length);
-}
-
 /* The report after the call is for a thread that has inspected the memory
  * meanwhile. An odd address is UCX's test of its hooks: the kernel refuses
  * it. */
@@ -167,11 +160,11 @@ UCT_PRELOAD_EXPORT int uct_preload_my_munmap(void *address, size_t length)
 
     if ((listener == NULL) ||
         ((uintptr_t)address % sysconf(_SC_PAGESIZE) != 0)) {
-        return uct_preload_call_munmap(address, length);
+        return UCT_PRELOAD_CALL(int, munmap, address, length);
     }
 
     uct_preload_tell(listener->unmap, address, length);
-    ret = uct_preload_call_munmap(address, length);
+    ret = UCT_PRELOAD_CALL(int, munmap, address, length);
     uct_preload_tell((ret == 0) ? listener->discard : listener->mapped, address,
                      length);
     return ret;
@@ -181,18 +174,6 @@ UCT_PRELOAD_INTERPOSE(munmap, UCT_PRELOAD_LIBC);
 
 /* --- mremap --------------------------------------------------------------- */
 
-static void *uct_preload_call_mremap(void *old_address, size_t old_size,
-                                     size_t new_size, int flags,
-                                     void *new_address)
-{
-    __typeof__(&mremap) real = ucs_load_relaxed(&uct_preload_mremap);
-
-    return (real != NULL) ?
-                   real(old_address, old_size, new_size, flags, new_address) :
-                   (void*)syscall(SYS_mremap, old_address, old_size, new_size,
-                                  flags, new_address);
-}
-
 /* The hook of UCX 1.13 takes four arguments, so the kernel would get whatever a
  * register holds as the new address, and of huge pages it looks at that also where it
  * was not asked to move them there. The hook hears of both ranges by calls that
@@ -200,9 +181,11 @@ static void *uct_preload_call_mremap(void *old_address, size_t old_size,
 static void *uct_preload_move(void *old_address, size_t old_size,
                               size_t new_size, int flags, void *new_address)
 {
-    (void)uct_preload_call_mremap(old_address, old_size, old_size, 0, NULL);
+    (void)UCT_PRELOAD_CALL(void*, mremap, old_address, old_size, old_size, 0,
+                           NULL);
     if (flags & MREMAP_FIXED) {
-        (void)uct_preload_call_mremap(new_address, new_size, new_size, 0, NULL);
+        (void)UCT_PRELOAD_CALL(void*, mremap, new_address, new_size, new_size,
+                               0, NULL);
     }
     return (void*)syscall(SYS_mremap, old_address, old_size, new_size, flags,
                           new_address);
@@ -227,8 +210,8 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
     }
 
     if (listener == NULL) {
-        return uct_preload_call_mremap(old_address, old_size, new_size, flags,
-                                       new_address);
+        return UCT_PRELOAD_CALL(void*, mremap, old_address, old_size, new_size,
+                                flags, new_address);
     }
 
     if (flags & MREMAP_FIXED) {
@@ -267,14 +250,6 @@ static int uct_preload_is_discard(int advice)
     }
 }
 
-static int uct_preload_call_madvise(void *address, size_t length, int advice)
-{
-    __typeof__(&madvise) real = ucs_load_relaxed(&uct_preload_madvise);
-
-    return (real != NULL) ? real(address, length, advice) :
-                            (int)syscall(SYS_madvise, address, length, advice);
-}
-
 /* The kernel makes no huge pages of watched memory */
 static int uct_preload_collapse(const uct_helper_calls_t *listener,
                                 void *address, size_t length)
@@ -282,7 +257,7 @@ static int uct_preload_collapse(const uct_helper_calls_t *listener,
     int ret;
 
     uct_preload_tell(listener->leave, address, length);
-    ret = uct_preload_call_madvise(address, length, MADV_COLLAPSE);
+    ret = UCT_PRELOAD_CALL(int, madvise, address, length, MADV_COLLAPSE);
     uct_preload_tell(listener->mapped, address, length);
     return ret;
 }
@@ -300,7 +275,7 @@ UCT_PRELOAD_EXPORT int uct_preload_my_madvise(void *address, size_t length,
             uct_preload_tell(listener->discard, address, length);
         }
     }
-    return uct_preload_call_madvise(address, length, advice);
+    return UCT_PRELOAD_CALL(int, madvise, address, length, advice);
 }
 
 UCT_PRELOAD_INTERPOSE(madvise, UCT_PRELOAD_LIBC);
@@ -311,8 +286,6 @@ UCT_PRELOAD_EXPORT ssize_t
 uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
                                int advice, unsigned flags)
 {
-    uct_preload_process_madvise_func_t real =
-            ucs_load_relaxed(&uct_preload_process_madvise);
     const uct_helper_calls_t *listener = uct_preload_heard();
     size_t i;
 
@@ -323,9 +296,8 @@ uct_preload_my_process_madvise(int pidfd, const struct iovec *iov, size_t count,
                              iov[i].iov_len);
         }
     }
-    return (real != NULL) ? real(pidfd, iov, count, advice, flags) :
-                            syscall(SYS_process_madvise, pidfd, iov, count,
-                                    advice, flags);
+    return UCT_PRELOAD_CALL(ssize_t, process_madvise, pidfd, iov, count, advice,
+                            flags);
 }
 
 UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
@@ -335,7 +307,6 @@ UCT_PRELOAD_INTERPOSE(process_madvise, "GLIBC_2.36");
 /* The program's own userfaultfd needs ours out of the way */
 UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
 {
-    __typeof__(&ioctl) real = ucs_load_relaxed(&uct_preload_ioctl);
     const uct_helper_calls_t *listener = uct_preload_heard();
     const struct uffdio_register *range;
     va_list args;
@@ -350,8 +321,7 @@ UCT_PRELOAD_EXPORT int uct_preload_my_ioctl(int fd, unsigned long request, ...)
         uct_preload_tell(listener->leave, (void*)(uintptr_t)range->range.start,
                          range->range.len);
     }
-    return (real != NULL) ? real(fd, request, arg) :
-                            (int)syscall(SYS_ioctl, fd, request, arg);
+    return UCT_PRELOAD_CALL(int, ioctl, fd, request, arg);
 }
 
 UCT_PRELOAD_INTERPOSE(ioctl, UCT_PRELOAD_LIBC);

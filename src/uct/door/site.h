@@ -2,8 +2,6 @@
 #ifndef UCT_SITE_H_
 #define UCT_SITE_H_
 
-#include <stddef.h>
-
 /*
  * A site's settings for all jobs, in lines as of UCX's ucx.conf: `NAME=VALUE`, where
  * NAME begins with UCX_MD_HELPER or UCX_MD_PIN; empty lines, and comments that begin

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/io/json.h>
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
 #include <string.h>
 
 /* Length of the valid UTF-8 sequence at text, or 0. Overlong forms, surrogates
@@ -15,13 +16,10 @@ static unsigned ucs_json_utf8_length(const unsigned char *text)
 
     if (text[0] < 0x80) {
         return 1;
-    } else if ((text[0] & 0xe0) == 0xc0) {
-        length = 2;
-    } else if ((text[0] & 0xf0) == 0xe0) {
-        length = 3;
-    } else if ((text[0] & 0xf8) == 0xf0) {
-        length = 4;
-    } else {
+    }
+    /* As many as it begins with ones */
+    length = __builtin_clz(~((uint32_t)text[0] << 24));
+    if ((length < 2) || (length > 4)) {
         return 0;
     }
 
@@ -97,16 +95,14 @@ void ucs_json_string(ucs_json_t *json, const char *key, const char *value)
     ucs_json_text(json, value);
 }
 
-void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value)
+void ucs_json_print(ucs_json_t *json, const char *key, const char *format, ...)
 {
-    ucs_json_key(json, key);
-    fprintf(json->stream, "%" PRId64, value);
-}
+    va_list args;
 
-void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value)
-{
     ucs_json_key(json, key);
-    fprintf(json->stream, "%" PRIu64, value);
+    va_start(args, format);
+    vfprintf(json->stream, format, args);
+    va_end(args);
 }
 
 void ucs_json_number(ucs_json_t *json, const char *key, double value)
@@ -115,7 +111,7 @@ void ucs_json_number(ucs_json_t *json, const char *key, double value)
     char *point;
 
     if (!isfinite(value)) {
-        ucs_json_null(json, key);
+        ucs_json_print(json, key, "null");
         return;
     }
 
@@ -125,14 +121,7 @@ void ucs_json_number(ucs_json_t *json, const char *key, double value)
         *point = '.';
     }
 
-    ucs_json_key(json, key);
-    fputs(text, json->stream);
-}
-
-void ucs_json_null(ucs_json_t *json, const char *key)
-{
-    ucs_json_key(json, key);
-    fputs("null", json->stream);
+    ucs_json_print(json, key, "%s", text);
 }
 
 void ucs_json_strings(ucs_json_t *json, const char *key,

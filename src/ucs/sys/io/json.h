@@ -2,7 +2,6 @@
 #ifndef UCS_JSON_H_
 #define UCS_JSON_H_
 
-#include <stdint.h>
 #include <stdio.h>
 
 /*
@@ -24,12 +23,11 @@ void ucs_json_begin(ucs_json_t *json, const char *key);
 void ucs_json_end(ucs_json_t *json);
 
 /** Each writes one member of the innermost object. A string is not NULL; a
- *  number that is not finite becomes null. */
+ *  number that is not finite becomes null; what is printed stands as it is. */
 void ucs_json_string(ucs_json_t *json, const char *key, const char *value);
-void ucs_json_integer(ucs_json_t *json, const char *key, int64_t value);
-void ucs_json_count(ucs_json_t *json, const char *key, uint64_t value);
 void ucs_json_number(ucs_json_t *json, const char *key, double value);
-void ucs_json_null(ucs_json_t *json, const char *key);
+void ucs_json_print(ucs_json_t *json, const char *key, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
 
 /** Member whose value is an array of @a count strings. */
 void ucs_json_strings(ucs_json_t *json, const char *key,

@@ -102,22 +102,39 @@ int ucs_sink_open(const char *path, mode_t mode, const char **why)
     return -1;
 }
 
-static const int ucs_write_signals[] = {SIGXFSZ, SIGPIPE};
+const char *ucs_sink_write_at(int fd, const void *bytes, size_t size,
+                              off_t offset)
+{
+    size_t done = 0;
+    ssize_t ret;
 
-#define UCS_WRITE_NUM_SIGNALS \
-    (sizeof(ucs_write_signals) / sizeof(ucs_write_signals[0]))
+    while (done < size) {
+        ret = pwrite(fd, (const char*)bytes + done, size - done, offset + done);
+        if (ret > 0) {
+            done += ret;
+        } else if ((ret == 0) || (errno != EINTR)) {
+            return strerror((ret == 0) ? ENOSPC : errno);
+        }
+    }
+    return NULL;
+}
 
 void ucs_write_hold(ucs_write_guard_t *guard)
 {
-    sigset_t ours;
+    static const int signals[] = {SIGXFSZ, SIGPIPE};
+    sigset_t held, pending;
     size_t i;
 
-    sigemptyset(&ours);
-    for (i = 0; i < UCS_WRITE_NUM_SIGNALS; ++i) {
-        sigaddset(&ours, ucs_write_signals[i]);
+    sigpending(&pending);
+    sigemptyset(&held);
+    sigemptyset(&guard->ours);
+    for (i = 0; i < sizeof(signals) / sizeof(signals[0]); ++i) {
+        sigaddset(&held, signals[i]);
+        if (!sigismember(&pending, signals[i])) {
+            sigaddset(&guard->ours, signals[i]);
+        }
     }
-    sigpending(&guard->pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &guard->mask);
+    pthread_sigmask(SIG_BLOCK, &held, &guard->mask);
 }
 
 /* A write raises its signal in the writing thread, so it is pending here when
@@ -126,15 +143,8 @@ void ucs_write_release(const ucs_write_guard_t *guard)
 {
     const struct timespec at_once = {0, 0};
     int error                     = errno;
-    sigset_t one;
-    size_t i;
 
-    for (i = 0; i < UCS_WRITE_NUM_SIGNALS; ++i) {
-        if (!sigismember(&guard->pending, ucs_write_signals[i])) {
-            sigemptyset(&one);
-            sigaddset(&one, ucs_write_signals[i]);
-            (void)sigtimedwait(&one, NULL, &at_once);
-        }
+    while (sigtimedwait(&guard->ours, NULL, &at_once) > 0) {
     }
     pthread_sigmask(SIG_SETMASK, &guard->mask, NULL);
     errno = error;

@@ -53,6 +53,10 @@ ucs_sink_t ucs_sink_look(const char *path, const char **why);
  */
 int ucs_sink_open(const char *path, mode_t mode, const char **why);
 
+/** Write all at a place of a regular file. @return NULL, or why not. */
+const char *ucs_sink_write_at(int fd, const void *bytes, size_t size,
+                              off_t offset);
+
 /**
  * Write to a stream of the process. Gives up after a second without progress,
  * and raises no SIGPIPE without a reader. Up to PIPE_BUF bytes are one write,
@@ -71,8 +75,8 @@ int ucs_sink_write(int fd, const char *text, size_t length);
  * may be nested. Neither call allocates or fails.
  */
 typedef struct ucs_write_guard {
-    sigset_t mask;    /* of the thread, before */
-    sigset_t pending; /* before: not ours to take */
+    sigset_t mask; /* of the thread, before */
+    sigset_t ours; /* those that were not pending before */
 } ucs_write_guard_t;
 
 /** Hold the signals of failed writes back from the calling thread. */

@@ -2,6 +2,7 @@
 #include <ucs/sys/mem/maps.h>
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -12,6 +13,11 @@
 #define UCS_MAPS_OWN    "/proc/thread-self/maps"
 
 #define UCS_MAPS_BUFFER 4096
+
+/* The beginning of a line, up to the path, which may be longer than any buffer;
+ * and how far behind it is looked at where there is nothing */
+#define UCS_MAPS_LINE  120
+#define UCS_MAPS_ZEROS 8
 
 /* ABI of PROCMAP_QUERY (include/uapi/linux/fs.h of Linux 6.11), which the
  * headers of an older kernel lack */
@@ -73,96 +79,66 @@ int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
     return 0;
 }
 
-/* The text is fed byte by byte, for a line may be longer than any buffer */
-typedef struct ucs_maps_parser {
-    unsigned         field; /* number of the field in the line */
-    uint64_t         number;
+/* start-end perms offset major:minor inode. Zeros follow: a program may have put
+ * a file of its own in place of ours, and its text may end anywhere. */
+static void ucs_maps_parse(const char *line, ucs_maps_vma_t *vma)
+{
+    char *at;
+
+    vma->start = strtoul(line, &at, 16);
+    vma->end   = strtoul(at + 1, &at, 16);
+    vma->flags = ((at[1] == 'r') ? UCS_MAPS_READABLE : 0) |
+                 ((at[2] == 'w') ? UCS_MAPS_WRITABLE : 0) |
+                 ((at[3] == 'x') ? UCS_MAPS_EXEC : 0) |
+                 ((at[4] == 's') ? UCS_MAPS_SHARED : 0);
+    (void)strtoul(at + 5, &at, 16);
+    (void)strtoul(at, &at, 16);
+    (void)strtoul(at + 1, &at, 16);
+    vma->is_file = (strtoul(at, NULL, 10) != 0);
+}
+
+int ucs_maps_each(ucs_own_fd_t *own, ucs_maps_func_t func, void *arg)
+{
+    int fd = ucs_own_fd_number(own);
+    char buffer[UCS_MAPS_BUFFER], line[UCS_MAPS_LINE + UCS_MAPS_ZEROS] = {0};
+    unsigned used = 0;
+    off_t offset  = 0;
     ucs_maps_vma_t vma;
-} ucs_maps_parser_t;
-
-/* start-end perms offset major:minor inode path */
-enum {
-    UCS_MAPS_FIELD_START,
-    UCS_MAPS_FIELD_END,
-    UCS_MAPS_FIELD_PERMS,
-    UCS_MAPS_FIELD_OFFSET,
-    UCS_MAPS_FIELD_DEVICE,
-    UCS_MAPS_FIELD_INODE,
-    UCS_MAPS_FIELD_PATH
-};
-
-static void ucs_maps_perm(ucs_maps_vma_t *vma, char c)
-{
-    vma->flags |= (c == 'r') ? UCS_MAPS_READABLE :
-                  (c == 'w') ? UCS_MAPS_WRITABLE :
-                  (c == 'x') ? UCS_MAPS_EXEC :
-                  (c == 's') ? UCS_MAPS_SHARED : 0;
-}
-
-static void ucs_maps_digit(ucs_maps_parser_t *parser, char c)
-{
-    unsigned digit = (c >= 'a') ? c - 'a' + 10u : (unsigned)(c - '0');
-
-    parser->number = parser->number * 16 + digit;
-    if (parser->field == UCS_MAPS_FIELD_INODE) {
-        /* decimal, but only whether it is zero matters */
-        parser->vma.is_file |= (digit != 0);
-    }
-}
-
-static void ucs_maps_field_end(ucs_maps_parser_t *parser)
-{
-    if (parser->field == UCS_MAPS_FIELD_START) {
-        parser->vma.start = parser->number;
-    } else if (parser->field == UCS_MAPS_FIELD_END) {
-        parser->vma.end = parser->number;
-    }
-    parser->number = 0;
-    ++parser->field;
-}
-
-/* @return Nonzero at the end of a line: the mapping is complete */
-static int ucs_maps_char(ucs_maps_parser_t *parser, char c)
-{
-    if (c == '\n') {
-        return 1;
-    }
-    if (parser->field >= UCS_MAPS_FIELD_PATH) {
-        return 0;
-    }
-
-    if ((c == ' ') || ((c == '-') && (parser->field == UCS_MAPS_FIELD_START))) {
-        ucs_maps_field_end(parser);
-    } else if (parser->field == UCS_MAPS_FIELD_PERMS) {
-        ucs_maps_perm(&parser->vma, c);
-    } else if (c != ':') {
-        ucs_maps_digit(parser, c);
-    }
-    return 0;
-}
-
-int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg)
-{
-    off_t offset = 0;
-    ucs_maps_parser_t parser;
-    char buffer[UCS_MAPS_BUFFER];
     ssize_t length, i;
 
-    memset(&parser, 0, sizeof(parser));
     while (((length = pread(fd, buffer, sizeof(buffer), offset)) > 0) ||
            ((length < 0) && (errno == EINTR))) {
         offset += (length > 0) ? length : 0;
         for (i = 0; i < length; ++i) {
-            if (!ucs_maps_char(&parser, buffer[i])) {
-                continue;
+            if (buffer[i] == '\n') {
+                ucs_maps_parse(line, &vma);
+                if (!func(arg, &vma)) {
+                    length = 0;
+                    goto out;
+                }
+                memset(line, 0, used);
+                used = 0;
+            } else if (used < UCS_MAPS_LINE) {
+                line[used++] = buffer[i];
             }
-            if (!func(arg, &parser.vma)) {
-                return 0;
-            }
-            memset(&parser, 0, sizeof(parser));
         }
     }
-    return (length < 0) ? -errno : 0;
+
+out:
+    return (length < 0)             ? -errno :
+           (ucs_own_fd_get(own) < 0) ? -EBADF : 0;
+}
+
+int ucs_maps_read(ucs_maps_func_t func, void *arg)
+{
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int ret          = -ENOENT;
+
+    if (ucs_maps_open(&own) >= 0) {
+        ret = ucs_maps_each(&own, func, arg);
+        ucs_own_fd_close(&own);
+    }
+    return ret;
 }
 
 /* What is counted */
@@ -182,14 +158,6 @@ static int ucs_maps_count_one(void *arg, const ucs_maps_vma_t *vma)
 long ucs_maps_count(uintptr_t start, uintptr_t end)
 {
     ucs_maps_number_t number = {.start = start, .end = end};
-    ucs_own_fd_t own         = UCS_OWN_FD_INIT;
-    int ret                  = -1;
-    int fd;
 
-    fd = ucs_maps_open(&own);
-    if (fd >= 0) {
-        ret = ucs_maps_each(fd, ucs_maps_count_one, &number);
-        ucs_own_fd_close(&own);
-    }
-    return (ret < 0) ? -1 : number.count;
+    return (ucs_maps_read(ucs_maps_count_one, &number) < 0) ? -1 : number.count;
 }

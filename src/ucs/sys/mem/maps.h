@@ -65,15 +65,25 @@ int ucs_maps_has_text(int fd);
 int ucs_maps_query(int fd, uintptr_t address, unsigned flags,
                    ucs_maps_vma_t *vma);
 
+/** @return Nonzero if a mapping is private anonymous memory. */
+static inline int ucs_maps_is_anonymous(const ucs_maps_vma_t *vma)
+{
+    return !vma->is_file && !(vma->flags & UCS_MAPS_SHARED);
+}
+
 /**
  * Read the text and tell @a func of each mapping, in ascending order, until it
  * returns zero.
  *
- * @param [in] fd  As of @ref ucs_maps_open.
+ * @param [in] own  As of @ref ucs_maps_open.
  *
- * @return 0 or a negative errno.
+ * @return 0 or a negative errno: -EBADF if it may have been the text of a file that
+ *         the program has put in its place.
  */
-int ucs_maps_each(int fd, ucs_maps_func_t func, void *arg);
+int ucs_maps_each(ucs_own_fd_t *own, ucs_maps_func_t func, void *arg);
+
+/** The same of a descriptor that is opened and closed here. */
+int ucs_maps_read(ucs_maps_func_t func, void *arg);
 
 /**
  * Mappings of the process that overlap [@a start, @a end), or all with 0 and

@@ -3,7 +3,6 @@
 
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/sync/lock.h>
-#include <ucs/sys/math.h>
 
 #include <malloc.h>
 #include <stdint.h>

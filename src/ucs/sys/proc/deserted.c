@@ -1,7 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/sys/proc/deserted.h>
 #include <ucs/sys/io/log.h>
-#include <ucs/sys/proc/process.h>
 #include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/sync/atomic.h>
@@ -29,41 +28,27 @@ static _Atomic(pid_t) ucs_deserted_process;
  * reads it is started. */
 static sigset_t ucs_deserted_mask;
 
-/* The link to the program vanishes with the first thread's memory; the thread
- * stays as a zombie */
-static int ucs_deserted_leader_is_gone(void)
-{
-    char path[1];
-
-    return (readlink("/proc/self/exe", path, sizeof(path)) < 0) &&
-           (errno == ENOENT);
-}
-
 /* Without a descriptor: the program may have used up all of them, or close
- * unknown ones. @return Number of threads with the first one, or 0. */
-static long ucs_deserted_count(void)
-{
-    struct stat st;
-
-    return (stat("/proc/self/task", &st) == 0) ?
-                   (long)st.st_nlink - UCS_DESERTED_TASK_LINKS :
-                   0;
-}
-
-/* A thread of ours that begins or ends meanwhile counts as the program's */
+ * unknown ones. */
 static int ucs_deserted_is_so(void)
 {
     uint64_t before;
-    long threads;
+    struct stat tasks;
+    char path[1];
 
-    if (!ucs_deserted_leader_is_gone()) {
+    /* The link to the program vanishes with the first thread's memory; the thread
+     * stays as a zombie */
+    if ((readlink("/proc/self/exe", path, sizeof(path)) >= 0) ||
+        (errno != ENOENT)) {
         return 0;
     }
 
-    before  = ucs_spawn_ours();
-    threads = ucs_deserted_count();
-    return (ucs_spawn_ours() == before) &&
-           (threads == 1 + (long)ucs_spawn_number(before));
+    /* A thread of ours that begins or ends meanwhile counts as the program's */
+    before = ucs_spawn_ours();
+    return (stat("/proc/self/task", &tasks) == 0) &&
+           (ucs_spawn_ours() == before) &&
+           (tasks.st_nlink == UCS_DESERTED_TASK_LINKS + 1 +
+                              (nlink_t)ucs_spawn_number(before));
 }
 
 /* Handlers of exit() run here as they would in the program's own last thread:

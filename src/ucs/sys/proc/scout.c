@@ -294,20 +294,6 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
     }
 }
 
-void ucs_scout_stop(ucs_scout_h scout)
-{
-    clockid_t clock;
-
-    if (ucs_scout_has_thread(scout) &&
-        (pthread_getcpuclockid(scout->spawned.id, &clock) == 0)) {
-        (void)ucs_clock_read(clock, &scout->cpu_ns);
-    }
-    /* release [S-TURN]: what says that it is over comes before */
-    ucs_swap_acq_rel(&scout->turn, UCS_SCOUT_STOPPED);
-    ucs_futex_wake_all(&scout->turn, UCS_FUTEX_PRIVATE);
-    ucs_scout_wake(scout);
-}
-
 uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
 {
     uint64_t cpu_ns = scout->cpu_ns;
@@ -319,4 +305,13 @@ uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
         (void)ucs_clock_read(clock, &cpu_ns);
     }
     return cpu_ns;
+}
+
+void ucs_scout_stop(ucs_scout_h scout)
+{
+    scout->cpu_ns = ucs_scout_cpu_ns(scout);
+    /* release [S-TURN]: what says that it is over comes before */
+    ucs_swap_acq_rel(&scout->turn, UCS_SCOUT_STOPPED);
+    ucs_futex_wake_all(&scout->turn, UCS_FUTEX_PRIVATE);
+    ucs_scout_wake(scout);
 }

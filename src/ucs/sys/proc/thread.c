@@ -405,30 +405,21 @@ static ucs_status_t ucs_thread_start(ucs_thread_h thread)
     int ret;
 
     pthread_mutex_lock(&thread->life_lock.mutex);
-    if (thread->life == UCS_THREAD_RUNNING) {
-        goto out;
-    }
-
     if (thread->life == UCS_THREAD_STOPPED) {
         status = UCS_ERR_BUSY;
-        goto out;
+    } else if (thread->life == UCS_THREAD_NEW) {
+        ucs_scout_start(thread->scout);
+        ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main,
+                        thread);
+        thread->life = (ret == 0) ? UCS_THREAD_RUNNING : UCS_THREAD_STOPPED;
+        if (ret != 0) {
+            ucs_scout_stop(thread->scout);
+            ucs_helper_warn("the system refuses a helper thread: %s; "
+                            "registrations are kept as without the helper",
+                            strerror(ret));
+            status = UCS_ERR_NO_RESOURCE;
+        }
     }
-
-    ucs_scout_start(thread->scout);
-    ret = ucs_spawn(&thread->spawned, UCS_STACK_SIZE, ucs_thread_main, thread);
-    if (ret != 0) {
-        ucs_scout_stop(thread->scout);
-        thread->life = UCS_THREAD_STOPPED;
-        ucs_helper_warn("the system refuses a helper thread: %s; registrations "
-                        "are kept as without the helper",
-                        strerror(ret));
-        status = UCS_ERR_NO_RESOURCE;
-        goto out;
-    }
-
-    thread->life = UCS_THREAD_RUNNING;
-
-out:
     pthread_mutex_unlock(&thread->life_lock.mutex);
     return status;
 }
@@ -532,11 +523,6 @@ void ucs_thread_stop(ucs_thread_h thread)
     pthread_mutex_unlock(&thread->life_lock.mutex);
 }
 
-static int ucs_thread_steps_here(ucs_thread_h thread)
-{
-    return (ucs_thread_stepped != NULL) && (ucs_thread_stepped->thread == thread);
-}
-
 int ucs_thread_end(ucs_thread_h thread)
 {
     const struct timespec pause = {0, UCS_THREAD_PAUSE_NS};
@@ -550,7 +536,9 @@ int ucs_thread_end(ucs_thread_h thread)
         ucs_store_relaxed(&thread->stop, 1);
         ucs_scout_stop(thread->scout);
         while (!(has_ended = ucs_spawn_try_join(&thread->spawned)) &&
-               !ucs_thread_steps_here(thread) && (ucs_clock_now() < end)) {
+               !((ucs_thread_stepped != NULL) &&
+                 (ucs_thread_stepped->thread == thread)) &&
+               (ucs_clock_now() < end)) {
             nanosleep(&pause, NULL);
         }
     }

@@ -45,44 +45,27 @@ uct_helper_child_register(uct_md_h uct_md, void *address, size_t length,
     return UCS_OK;
 }
 
-static ucs_status_t uct_helper_child_mem_reg(uct_md_h uct_md, void *address,
-                                             size_t length, unsigned flags,
-                                             uct_mem_h *memh_p)
-{
-    return uct_helper_child_register(uct_md, address, length, flags, NULL,
-                                     memh_p);
-}
-
-static ucs_status_t
-uct_helper_child_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
-                                const uct_abi_md_mem_reg_params_t *params,
-                                uct_mem_h *memh_p)
-{
-    return uct_helper_child_register(uct_md, address, length, 0, params,
-                                     memh_p);
-}
+UCT_ABI_MD_MEM_REG(uct_helper_child_mem_reg, uct_helper_child_register)
 
 /* @return Nonzero if the registration was the child's; the caller then undoes
  * it. */
 static int uct_helper_child_take(uct_helper_md_t *md, uct_mem_h memh)
 {
-    int found = 0;
-    uct_helper_child_memh_t *own, *next;
+    uct_helper_child_memh_t *own, *found = NULL;
+    int is_own;
 
     pthread_mutex_lock(&md->child_lock);
-    ucs_list_for_each_safe(own, next, &md->child_memhs, list) {
+    ucs_list_for_each(own, &md->child_memhs, list) {
         if (own->memh == memh) {
-            ucs_list_del(&own->list);
-            found = 1;
+            found = own;
+            ucs_list_del(&found->list);
             break;
         }
     }
     pthread_mutex_unlock(&md->child_lock);
-
-    if (found) {
-        free(own);
-    }
-    return found;
+    is_own = (found != NULL);
+    free(found);
+    return is_own;
 }
 
 static ucs_status_t
@@ -116,11 +99,7 @@ void uct_helper_child_enter(uct_helper_md_t *md)
     uct_helper_session_process();
     /* Other threads of the child may do the same; all write the same values */
     pthread_mutex_lock(&md->child_lock);
-    if (uct_abi_running->has_reg_params) {
-        md->ops.mem_reg_params = uct_helper_child_mem_reg_params;
-    } else {
-        md->ops.mem_reg = uct_helper_child_mem_reg;
-    }
+    UCT_ABI_MD_SET_MEM_REG(&md->ops, uct_helper_child_mem_reg);
     md->ops.mem_dereg = uct_helper_child_mem_dereg;
     md->ops.close     = uct_helper_child_close;
     pthread_mutex_unlock(&md->child_lock);

@@ -60,27 +60,12 @@ static int uct_helper_limits_find_calls(void *library,
            (calls->close_device != NULL) && (calls->query_device != NULL);
 }
 
-static void uct_helper_limits_query(const uct_helper_limits_calls_t *calls,
-                                    void *device, uct_helper_limits_t *limits)
-{
-    uct_helper_limits_attr_t attr = {.max_mr = 0};
-    void *context                 = calls->open_device(device);
-
-    if (context == NULL) {
-        return;
-    }
-    if ((calls->query_device(context, &attr) == 0) && (attr.max_mr > 0)) {
-        limits->regions    = (uint64_t)attr.max_mr;
-        limits->max_length = attr.max_mr_size;
-    }
-    (void)calls->close_device(context);
-}
-
 void uct_helper_limits_verbs(const char *device, uct_helper_limits_t *limits)
 {
     void *library = dlopen(UCT_HELPER_LIMITS_VERBS, RTLD_NOW | RTLD_NOLOAD);
+    uct_helper_limits_attr_t attr = {.max_mr = 0};
     uct_helper_limits_calls_t calls;
-    void **list;
+    void **list, *context;
     int i;
 
     *limits = (uct_helper_limits_t){.regions = UINT64_MAX};
@@ -90,9 +75,15 @@ void uct_helper_limits_verbs(const char *device, uct_helper_limits_t *limits)
     if (uct_helper_limits_find_calls(library, &calls) &&
         ((list = calls.get_device_list(NULL)) != NULL)) {
         for (i = 0; list[i] != NULL; ++i) {
-            if (!strcmp(calls.get_device_name(list[i]), device)) {
-                uct_helper_limits_query(&calls, list[i], limits);
+            if (strcmp(calls.get_device_name(list[i]), device) ||
+                ((context = calls.open_device(list[i])) == NULL)) {
+                continue;
             }
+            if ((calls.query_device(context, &attr) == 0) && (attr.max_mr > 0)) {
+                limits->regions    = (uint64_t)attr.max_mr;
+                limits->max_length = attr.max_mr_size;
+            }
+            (void)calls.close_device(context);
         }
         calls.free_device_list(list);
     }

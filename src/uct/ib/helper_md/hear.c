@@ -51,21 +51,6 @@ static _Atomic(int) uct_helper_hear_is_open;
 
 /* --- The log -------------------------------------------------------------- */
 
-static void uct_helper_hear_put(uct_helper_hear_log_t *log,
-                                const ucs_operation_t *operations,
-                                unsigned count)
-{
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        if (ucs_unlikely(ucs_load_acquire(/* [T-RING] */
-                                          &uct_helper_trace_is_on))) {
-            uct_helper_trace_operation(&operations[i]);
-        }
-        log->operations[log->count++ % UCT_HELPER_HEAR_LOG] = operations[i];
-    }
-}
-
 void uct_helper_hear_from(uct_helper_drain_func_t drain,
                           uct_helper_lost_func_t lost)
 {
@@ -78,11 +63,6 @@ void uct_helper_hear_from(uct_helper_drain_func_t drain,
 ucs_operation_wants_t *uct_helper_hear_wants(void)
 {
     return &uct_helper_hear_line.wants;
-}
-
-void uct_helper_hear_listen(int listens)
-{
-    ucs_operation_listen(uct_helper_hear_wants(), listens);
 }
 
 uint64_t uct_helper_hear_lost(void)
@@ -98,7 +78,7 @@ static void uct_helper_hear_drain(uct_helper_hear_log_t *log)
 {
     ucs_operation_t operations[UCT_HELPER_HEAR_BATCH];
     unsigned total = 0;
-    unsigned count;
+    unsigned count, i;
 
     if (log->drain == NULL) {
         return;
@@ -106,7 +86,13 @@ static void uct_helper_hear_drain(uct_helper_hear_log_t *log)
     do {
         count  = log->drain(operations, UCT_HELPER_HEAR_BATCH);
         total += count;
-        uct_helper_hear_put(log, operations, count);
+        for (i = 0; i < count; ++i) {
+            if (ucs_unlikely(ucs_load_acquire(/* [T-RING] */
+                                              &uct_helper_trace_is_on))) {
+                uct_helper_trace_operation(&operations[i]);
+            }
+            log->operations[log->count++ % UCT_HELPER_HEAR_LOG] = operations[i];
+        }
     } while ((count == UCT_HELPER_HEAR_BATCH) && (total < UCT_HELPER_HEAR_LOG));
 }
 

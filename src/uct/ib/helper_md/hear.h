@@ -56,10 +56,6 @@ void uct_helper_hear_from(uct_helper_drain_func_t drain,
  *          is recorded. Lives as long as the process. */
 ucs_operation_wants_t *uct_helper_hear_wants(void);
 
-/** A domain begins or ends to learn from operations that are too short to be
- *  registered. Any thread; wait-free. */
-void uct_helper_hear_listen(int listens);
-
 /** @return Operations that were lost for want of room. */
 uint64_t uct_helper_hear_lost(void);
 

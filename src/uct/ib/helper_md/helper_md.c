@@ -16,8 +16,10 @@
  * The operations of a decorated domain, and how they get into its table.
  */
 
-/* Expand in the operation itself, whose frame it reads */
-#define UCT_HELPER_MD_PATH ucs_stack_position(__builtin_frame_address(0))
+/* A function with the call path as its last argument. Expand in the operation
+ * itself, whose frame it reads */
+#define UCT_HELPER_MD_WITH_PATH(_func, ...) \
+    _func(__VA_ARGS__, ucs_stack_position(__builtin_frame_address(0)))
 
 /* UCX's own pools live until finalize. Symmetric keys and registrations of all
  * memory are not ours to manage either. */
@@ -48,8 +50,8 @@ uct_helper_md_get_directly(uct_helper_md_t *md, void *address, size_t length,
  * down unchanged. */
 static UCS_F_ALWAYS_INLINE ucs_status_t
 uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
-                  const uct_abi_md_mem_reg_params_t *params, uintptr_t sp,
-                  uct_mem_h *memh_p)
+                  const uct_abi_md_mem_reg_params_t *params, uct_mem_h *memh_p,
+                  uintptr_t sp)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     ucs_regcache_memh_t memh;
@@ -91,23 +93,10 @@ uct_helper_md_get(uct_md_h uct_md, void *address, size_t length, unsigned flags,
     return status;
 }
 
-static ucs_status_t uct_helper_md_mem_reg(uct_md_h uct_md, void *address,
-                                          size_t length, unsigned flags,
-                                          uct_mem_h *memh_p)
-{
-    return uct_helper_md_get(uct_md, address, length, flags, NULL,
-                             UCT_HELPER_MD_PATH, memh_p);
-}
+#define UCT_HELPER_MD_GET(...) \
+    UCT_HELPER_MD_WITH_PATH(uct_helper_md_get, __VA_ARGS__)
 
-static ucs_status_t
-uct_helper_md_mem_reg_params(uct_md_h uct_md, void *address, size_t length,
-                             const uct_abi_md_mem_reg_params_t *params,
-                             uct_mem_h *memh_p)
-{
-    return uct_helper_md_get(uct_md, address, length,
-                             uct_abi_md_mem_reg_flags(params), params,
-                             UCT_HELPER_MD_PATH, memh_p);
-}
+UCT_ABI_MD_MEM_REG(uct_helper_md_mem_reg, UCT_HELPER_MD_GET)
 
 /* The handle is not the cache's: device memory, or UCX's own */
 static UCS_F_NOINLINE ucs_status_t
@@ -202,14 +191,14 @@ static UCS_F_ALWAYS_INLINE ucs_status_t
 uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
                          unsigned flags,
                          const uct_abi_md_mem_reg_params_t *params,
-                         uintptr_t sp, uct_mem_h *memh_p)
+                         uct_mem_h *memh_p, uintptr_t sp)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
     uint64_t now        = ucs_clock_now();
     ucs_status_t status;
 
-    status = uct_helper_md_get(uct_md, address, length, flags, params, sp,
-                               memh_p);
+    status = uct_helper_md_get(uct_md, address, length, flags, params, memh_p,
+                               sp);
     if ((status != UCS_OK) || !uct_helper_md_is_managed(length, flags) ||
         !uct_helper_md_is_mine(md) ||
         ((md->device != NULL) &&
@@ -222,24 +211,10 @@ uct_helper_md_get_traced(uct_md_h uct_md, void *address, size_t length,
     return UCS_OK;
 }
 
-static ucs_status_t
-uct_helper_md_mem_reg_traced(uct_md_h uct_md, void *address, size_t length,
-                             unsigned flags, uct_mem_h *memh_p)
-{
-    return uct_helper_md_get_traced(uct_md, address, length, flags, NULL,
-                                    UCT_HELPER_MD_PATH, memh_p);
-}
+#define UCT_HELPER_MD_GET_TRACED(...) \
+    UCT_HELPER_MD_WITH_PATH(uct_helper_md_get_traced, __VA_ARGS__)
 
-static ucs_status_t
-uct_helper_md_mem_reg_params_traced(uct_md_h uct_md, void *address,
-                                    size_t length,
-                                    const uct_abi_md_mem_reg_params_t *params,
-                                    uct_mem_h *memh_p)
-{
-    return uct_helper_md_get_traced(uct_md, address, length,
-                                    uct_abi_md_mem_reg_flags(params), params,
-                                    UCT_HELPER_MD_PATH, memh_p);
-}
+UCT_ABI_MD_MEM_REG(uct_helper_md_mem_reg_traced, UCT_HELPER_MD_GET_TRACED)
 
 static ucs_status_t
 uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
@@ -284,14 +259,6 @@ static ucs_status_t uct_helper_md_query_v2(uct_md_h uct_md, void *attr)
                                      md->lower->query_v2(uct_md, attr));
 }
 
-static void uct_helper_md_unwatch(uct_helper_md_t *md)
-{
-    if (md->watches) {
-        md->watches = 0;
-        uct_helper_monitor_stop();
-    }
-}
-
 static void uct_helper_md_close(uct_md_h uct_md)
 {
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
@@ -308,7 +275,10 @@ static void uct_helper_md_close(uct_md_h uct_md)
     ucs_job_stop(md->job);
     uct_helper_session_leave(md);
     uct_helper_events_leave(md->cache);
-    uct_helper_md_unwatch(md);
+    if (md->watches) {
+        md->watches = 0;
+        uct_helper_monitor_stop();
+    }
     uct_helper_md_release(md);
     uct_abi_md(uct_md)->ops = lower;
     ucs_cancel_restore(cancel);
@@ -322,22 +292,11 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
     uct_abi_md_ops_copy(&md->ops, md->lower, uct_abi_md(md->md)->component);
     md->ops.close     = uct_helper_md_close;
     md->ops.mem_dereg = uct_helper_md_mem_dereg;
+    UCT_ABI_MD_SET_MEM_REG(&md->ops, uct_helper_md_mem_reg);
     if (uct_abi_running->has_reg_params) {
-        md->ops.query_v2       = uct_helper_md_query_v2;
-        md->ops.mem_reg_params = uct_helper_md_mem_reg_params;
+        md->ops.query_v2 = uct_helper_md_query_v2;
     } else {
-        md->ops.query   = uct_helper_md_query;
-        md->ops.mem_reg = uct_helper_md_mem_reg;
-    }
-}
-
-static void uct_helper_md_set_traced_ops(uct_helper_md_t *md)
-{
-    md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
-    if (uct_abi_running->has_reg_params) {
-        md->ops.mem_reg_params = uct_helper_md_mem_reg_params_traced;
-    } else {
-        md->ops.mem_reg = uct_helper_md_mem_reg_traced;
+        md->ops.query = uct_helper_md_query;
     }
 }
 
@@ -355,9 +314,10 @@ ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
     return status;
 }
 
-static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
-                                           const uct_helper_config_t *config)
+ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
+                                  const uct_helper_config_t *config)
 {
+    int cancel          = ucs_cancel_disable();
     uct_helper_md_t *md = NULL;
     ucs_status_t status;
     int watches;
@@ -365,12 +325,13 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     if (!uct_abi_is_known()) {
         ucs_helper_warn("%s: this release of UCX is not known: the helper "
                         "stays off", md_name);
-        return UCS_ERR_UNSUPPORTED;
+        status = UCS_ERR_UNSUPPORTED;
+        goto out;
     }
 
     status = uct_helper_md_choose_monitor(config, &watches);
     if (status != UCS_OK) {
-        return status;
+        goto out;
     }
 
     ucs_clock_init();
@@ -391,12 +352,13 @@ static ucs_status_t uct_helper_md_decorate(uct_md_h uct_md, const char *md_name,
     uct_helper_trust_join(md->cache);
     uct_helper_session_enter(md);
     if (ucs_load_relaxed(&uct_helper_trace_is_on)) {
-        uct_helper_md_set_traced_ops(md);
+        md->ops.mem_dereg = uct_helper_md_mem_dereg_traced;
+        UCT_ABI_MD_SET_MEM_REG(&md->ops, uct_helper_md_mem_reg_traced);
     }
     uct_abi_md(uct_md)->ops = &md->ops;
     ucs_helper_debug("%s: helper with policy %s", md_name,
                      ucs_regcache_policy_names[config->policy]);
-    return UCS_OK;
+    goto out;
 
 err_release:
     uct_helper_md_release(md);
@@ -406,16 +368,7 @@ err_stop_monitor:
     }
     ucs_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
-    return status;
-}
-
-ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
-                                  const uct_helper_config_t *config)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_helper_md_decorate(uct_md, md_name, config);
+out:
     ucs_cancel_restore(cancel);
     return status;
 }

@@ -2,7 +2,6 @@
 #include "hear.h"
 #include "helper_md_int.h"
 #include <ucs/sys/io/log.h>
-#include "node_process.h"
 #include <uct/ib/helper_md/watch/monitor.h>
 #include "session.h"
 #include <uct/ib/helper_md/watch/trust.h>
@@ -46,22 +45,11 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg,
                                              ucs_regcache_comp_t comp)
 {
     uct_helper_md_t *md = arg;
-    uct_abi_md_mem_dereg_params_t params = {
-        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH,
-        .memh       = memh
-    };
+    int cancel          = ucs_cancel_disable();
     ucs_status_t status;
-    int cancel;
 
-    if (comp != NULL) {
-        params.field_mask |= UCT_ABI_MD_MEM_DEREG_FIELD_FLAGS |
-                             UCT_ABI_MD_MEM_DEREG_FIELD_COMPLETION;
-        params.flags       = UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE;
-        params.comp        = (uct_completion_t*)comp;
-    }
-
-    cancel = ucs_cancel_disable();
-    status = md->lower->mem_dereg(md->md, &params);
+    status = uct_abi_mem_dereg(md->lower, md->md, memh,
+                               (uct_completion_t*)comp);
     ucs_cancel_restore(cancel);
     return status;
 }
@@ -108,7 +96,7 @@ static void uct_helper_env_wait(void *arg, uint32_t *word, uint32_t value,
 
 static void uct_helper_env_listen(void *arg, int listens)
 {
-    uct_helper_hear_listen(listens);
+    ucs_operation_listen(uct_helper_hear_wants(), listens);
 }
 
 static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
@@ -116,47 +104,33 @@ static void uct_helper_env_wake_waiters(void *arg, uint32_t *word)
     ucs_futex_wake_all((_Atomic(uint32_t)*)word, UCS_FUTEX_PRIVATE);
 }
 
-/* A range that will not be kept is not watched. */
-static int uct_helper_md_watch(uct_helper_md_t *md, uct_helper_range_t *range)
-{
-    return !md->watches || (uct_helper_trust_watched() &&
-                            uct_helper_monitor_watch(range));
-}
-
 /* A helper's registration asks the kernel anew unless it watches the mapping
- * for us: UCM may have missed what happened to it */
-static int uct_helper_md_inspect(uct_helper_md_t *md, unsigned flags,
-                                 uintptr_t *start_p, uintptr_t *end_p)
-{
-    int speculate   = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
-    uintptr_t start = *start_p;
-    uintptr_t end   = *end_p;
-    uct_helper_range_t range;
-
-    if (uct_helper_range_is_own_stack(start, end)) {
-        return 0;
-    }
-
-    if (!(flags & UCS_REGCACHE_INSPECT_KNOWN) || (speculate && !md->watches)) {
-        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
-                                   &range) != UCT_HELPER_RANGE_PRIVATE) ||
-            !uct_helper_md_watch(md, &range)) {
-            return 0;
-        }
-        *start_p = range.kept;
-        *end_p   = range.kept_end;
-    }
-
-    return !speculate || uct_helper_range_is_resident(start, end);
-}
-
+ * for us: UCM may have missed what happened to it. A range that will not be kept
+ * is not watched. */
 static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
                                   uintptr_t *end_p)
 {
-    int cancel = ucs_cancel_disable(); /* the kernel is asked by open() */
-    int may_keep;
+    uct_helper_md_t *md = arg;
+    int speculate       = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
+    uintptr_t start     = *start_p;
+    uintptr_t end       = *end_p;
+    int cancel          = ucs_cancel_disable(); /* the kernel is asked by open() */
+    int may_keep        = !uct_helper_range_is_own_stack(start, end);
+    uct_helper_range_t range;
 
-    may_keep = uct_helper_md_inspect(arg, flags, start_p, end_p);
+    if (may_keep && (!(flags & UCS_REGCACHE_INSPECT_KNOWN) ||
+                     (speculate && !md->watches))) {
+        may_keep = (uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
+                                          &range) == UCT_HELPER_RANGE_PRIVATE) &&
+                   (!md->watches || (uct_helper_trust_watched() &&
+                                     uct_helper_monitor_watch(&range)));
+        if (may_keep) {
+            *start_p = range.kept;
+            *end_p   = range.kept_end;
+        }
+    }
+    may_keep = may_keep &&
+               (!speculate || uct_helper_range_is_resident(start, end));
     ucs_cancel_restore(cancel);
     return may_keep;
 }
@@ -246,22 +220,6 @@ static uint64_t uct_helper_md_release_regions(void *arg, uint64_t count)
     return ucs_regcache_shrink_regions(arg, count);
 }
 
-/* Of a node's budget nothing is taken that nobody asked for */
-static ucs_regcache_cover_t
-uct_helper_md_cover(const uct_helper_config_t *config)
-{
-    return (ucs_regcache_cover_t){
-            .kind        = (config->node_max_pinned == SIZE_MAX) ?
-                                   config->coalesce :
-                                   UCS_REGCACHE_COVER_OFF,
-            .remote_mask = UCT_MD_MEM_ACCESS_REMOTE_PUT |
-                           UCT_MD_MEM_ACCESS_REMOTE_GET |
-                           UCT_MD_MEM_ACCESS_REMOTE_ATOMIC,
-            .own_set     = UCT_MD_MEM_ACCESS_ALL,
-            .own_clear   = UCT_MD_MEM_FLAG_HIDE_ERRORS |
-                           UCT_MD_MEM_FLAG_NONBLOCK};
-}
-
 ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
 {
     const ucs_regcache_params_t params = {
@@ -273,7 +231,17 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md)
             .max_regions  = ULONG_MAX,
             .max_length   = md->limits.max_length,
             .access_mask  = UCT_MD_MEM_ACCESS_ALL,
-            .cover        = uct_helper_md_cover(&md->config)};
+            .cover        = {
+                    /* Of a node's budget nothing is taken that nobody asked for */
+                    .kind        = (md->config.node_max_pinned == SIZE_MAX) ?
+                                           md->config.coalesce :
+                                           UCS_REGCACHE_COVER_OFF,
+                    .remote_mask = UCT_MD_MEM_ACCESS_REMOTE_PUT |
+                                   UCT_MD_MEM_ACCESS_REMOTE_GET |
+                                   UCT_MD_MEM_ACCESS_REMOTE_ATOMIC,
+                    .own_set     = UCT_MD_MEM_ACCESS_ALL,
+                    .own_clear   = UCT_MD_MEM_FLAG_HIDE_ERRORS |
+                                   UCT_MD_MEM_FLAG_NONBLOCK}};
     const ucs_regcache_env_t env = {
         .arg          = md,
         .mem_reg      = uct_helper_env_mem_reg,

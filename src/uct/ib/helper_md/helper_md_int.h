@@ -135,10 +135,9 @@ int uct_helper_md_choose_cpus(const uct_helper_md_t *md, cpu_set_t *cpus);
 /** @return Nonzero if the helper takes only idle processor time. */
 int uct_helper_md_is_idle(const uct_helper_config_t *config);
 
-/** Open and close the quota of the device's registrations, if the domain has a
- *  ledger. The node is open. */
+/** Open the quota of the device's registrations, if the domain has a ledger. The
+ *  node is open. */
 void uct_helper_md_open_quota(uct_helper_md_t *md);
-void uct_helper_md_close_quota(uct_helper_md_t *md);
 
 /** A registration that goes straight to the domain below has been made. */
 void uct_helper_md_count(uct_helper_md_t *md);

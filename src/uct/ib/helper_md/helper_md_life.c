@@ -43,19 +43,23 @@ static void uct_helper_md_no_userfaultfd(const char *reason)
 ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
                                           int *watches_p)
 {
-    const char *no_kernel = NULL, *no_hooks = NULL;
+    const char *no_hooks = uct_helper_events_check();
+    const char *no_kernel;
 
-    if (uct_helper_events_check(&no_hooks) != UCS_OK) {
+    if (no_hooks != NULL) {
         ucs_helper_warn("%s: unmapped memory would be missed, the helper stays "
                         "off",
                         no_hooks);
         return UCS_ERR_UNSUPPORTED;
     }
 
-    *watches_p = (config->monitor != UCT_HELPER_MONITOR_UCM) &&
-                 (uct_helper_monitor_start(&no_kernel) == UCS_OK);
-    if (no_kernel != NULL) {
-        uct_helper_md_no_userfaultfd(no_kernel);
+    *watches_p = 0;
+    if (config->monitor != UCT_HELPER_MONITOR_UCM) {
+        no_kernel  = uct_helper_monitor_start();
+        *watches_p = (no_kernel == NULL);
+        if (no_kernel != NULL) {
+            uct_helper_md_no_userfaultfd(no_kernel);
+        }
     }
     return UCS_OK;
 }
@@ -109,17 +113,6 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
     }
 }
 
-/* More than one thread may come here */
-static void uct_helper_md_listen(uct_helper_md_t *md)
-{
-    if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
-        ucs_node_listen(md->node, 1);
-        if (md->quota != NULL) {
-            ucs_node_listen(md->quota, 1);
-        }
-    }
-}
-
 /* Small requests do not start the thread */
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 {
@@ -135,7 +128,11 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
     if (status == UCS_OK) {
         if (md->is_planned) {
             uct_helper_md_bind(md);
-            uct_helper_md_listen(md);
+            /* More than one thread may come here */
+            if ((md->node != NULL) && (ucs_add_relaxed(&md->listens, 1) == 0)) {
+                ucs_node_listen(md->node, 1);
+                ucs_node_listen(md->quota, 1);
+            }
         }
     } else {
         ucs_regcache_helper_refused(md->cache);
@@ -194,23 +191,9 @@ static void uct_helper_md_ask_limits(uct_helper_md_t *md)
     md->has_memlock = (uct_helper_limits_memlock() != UINT64_MAX);
     if (!strcmp(uct_abi_md_component_name(md->md), UCT_HELPER_MD_VERBS)) {
         uct_helper_limits_verbs(md->name, &md->limits);
-    } else if (md->config.pin && (md->config.pin_max_regions > 0)) {
+    } else if (md->config.pin) {
         md->limits.regions = md->config.pin_max_regions;
     }
-}
-
-static ucs_status_t
-uct_helper_md_create_device(uct_helper_md_t *md, const uct_abi_md_attr_t *attr)
-{
-    ucs_status_t status = uct_helper_device_create(md->md, md->lower, attr,
-                                                   &md->device);
-
-    if ((status == UCS_OK) &&
-        (attr->reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST))) {
-        uct_helper_session_note("device memory is left registered between "
-                                "uses, and is not in these figures");
-    }
-    return status;
 }
 
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
@@ -239,9 +222,13 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_close_node;
     }
 
-    status = uct_helper_md_create_device(md, &attr);
+    status = uct_helper_device_create(md->md, md->lower, &attr, &md->device);
     if (status != UCS_OK) {
         goto err_part;
+    }
+    if (attr.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
+        uct_helper_session_note("device memory is left registered between "
+                                "uses, and is not in these figures");
     }
 
     uct_helper_md_ask_limits(md);
@@ -260,7 +247,7 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     return UCS_OK;
 
 err_close_quota:
-    uct_helper_md_close_quota(md);
+    ucs_node_close(md->quota);
     uct_helper_device_destroy(md->device);
 err_part:
     uct_helper_session_part(md);
@@ -274,23 +261,17 @@ err_close_node:
 void uct_helper_md_release(uct_helper_md_t *md)
 {
     ucs_job_stop(md->job);
-    if (md->node != NULL) {
-        ucs_node_part(md->node, md->cache);
-    }
-    if (md->quota != NULL) {
-        ucs_node_part(md->quota, md->cache);
-    }
+    ucs_node_part(md->node, md->cache);
+    ucs_node_part(md->quota, md->cache);
     ucs_regcache_destroy(md->cache);
     uct_helper_device_destroy(md->device);
     /* Last: a rank that asks meanwhile waits until all is deregistered. */
     if (ucs_load_relaxed(&md->listens)) {
         ucs_node_listen(md->node, 0);
-        if (md->quota != NULL) {
-            ucs_node_listen(md->quota, 0);
-        }
+        ucs_node_listen(md->quota, 0);
     }
     uct_helper_session_part(md);
-    uct_helper_md_close_quota(md);
+    ucs_node_close(md->quota);
     uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);
     free(md);

@@ -3,7 +3,6 @@
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/math.h>
 
 #include <limits.h>
 #include <sched.h>
@@ -155,21 +154,10 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
 /* More registrations than that of one process are written over */
 #define UCT_HELPER_QUOTA_SANE (UINT64_C(1) << 32)
 
-static uint64_t uct_helper_md_quota_limit(const uct_helper_md_t *md)
-{
-    switch (md->config.max_regions) {
-    case UCT_HELPER_REGIONS_AUTO:
-        return md->limits.regions;
-    case ULONG_MAX:
-        return UINT64_MAX;
-    default:
-        return md->config.max_regions;
-    }
-}
-
 void uct_helper_md_open_quota(uct_helper_md_t *md)
 {
-    uint64_t limit = uct_helper_md_quota_limit(md);
+    uint64_t limit = (md->config.max_regions == UCT_HELPER_REGIONS_AUTO) ?
+                             md->limits.regions : md->config.max_regions;
     char error[256], name[NAME_MAX];
     ucs_node_params_t params = {
         .name   = name,
@@ -193,13 +181,6 @@ void uct_helper_md_open_quota(uct_helper_md_t *md)
     if (ucs_node_open(&params, &md->quota, error, sizeof(error)) != UCS_OK) {
         ucs_helper_debug("%s: %s", md->name, error);
         md->quota = NULL;
-    }
-}
-
-void uct_helper_md_close_quota(uct_helper_md_t *md)
-{
-    if (md->quota != NULL) {
-        ucs_node_close(md->quota);
     }
 }
 
@@ -247,15 +228,6 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
     }
 }
 
-static void uct_helper_md_visit_quota(uct_helper_md_t *md, uint64_t now)
-{
-    ucs_node_serve(md->quota);
-    if (now >= md->mend_at) {
-        md->mend_at = now + UCS_NODE_TURN_NS;
-        (void)ucs_node_mend(md->quota, now);
-    }
-}
-
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
@@ -266,7 +238,11 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
 
     ucs_node_serve(md->node);
     if (md->quota != NULL) {
-        uct_helper_md_visit_quota(md, now);
+        ucs_node_serve(md->quota);
+        if (now >= md->mend_at) {
+            md->mend_at = now + UCS_NODE_TURN_NS;
+            (void)ucs_node_mend(md->quota, now);
+        }
     }
     if ((now >= place->turn_at) && ucs_thread_hold_binding(md->thread)) {
         if (uct_helper_md_survey(md)) {

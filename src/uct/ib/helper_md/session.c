@@ -82,27 +82,21 @@ static void uct_helper_session_add_notes(uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;
     const char *complaint             = uct_helper_events_complaint();
-    char note[UCT_HELPER_REPORT_NOTE_MAX];
 
     if (complaint != NULL) {
-        snprintf(note, sizeof(note),
-                 "%s any more: memory was registered only while in use",
-                 complaint);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%s any more: memory was registered only while in use",
+                complaint);
     }
-
     if (stats->over_ceiling > 0) {
-        snprintf(note, sizeof(note),
-                 "%lu uses passed a ceiling, for all else was in use",
-                 stats->over_ceiling);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%lu uses passed a ceiling, for all else was in use",
+                stats->over_ceiling);
     }
-
     if (stats->failed > 0) {
-        snprintf(note, sizeof(note),
-                 "%lu registrations were refused by the lower domain",
-                 stats->failed);
-        uct_helper_report_add_note(figures, note);
+        uct_helper_report_add_note(
+                figures, "%lu registrations were refused by the lower domain",
+                stats->failed);
     }
 }
 
@@ -222,19 +216,16 @@ static void uct_helper_session_register(void)
 /* The program may change its working folder later */
 static void uct_helper_session_make_absolute(uct_helper_report_dest_t *dest)
 {
-    char path[PATH_MAX];
-    size_t length;
+    char path[PATH_MAX], folder[PATH_MAX];
 
     if ((dest->kind == UCT_HELPER_REPORT_NONE) || (dest->stream > 0) ||
-        (dest->path[0] == '/') || (getcwd(path, sizeof(path)) == NULL) ||
-        (strchr(path, '%') != NULL)) {
+        (dest->path[0] == '/') || (getcwd(folder, sizeof(folder)) == NULL) ||
+        (strchr(folder, '%') != NULL)) {
         return;
     }
 
-    length = strlen(path);
-    if (length + 1 + strlen(dest->path) < sizeof(path)) {
-        path[length] = '/';
-        strcpy(path + length + 1, dest->path);
+    if (snprintf(path, sizeof(path), "%s/%s", folder, dest->path) <
+        (int)sizeof(path)) {
         strcpy(dest->path, path);
     }
 }
@@ -244,10 +235,8 @@ static void uct_helper_session_begin(const uct_helper_md_t *md)
     uct_helper_session_t *session = &uct_helper_session;
     char error[UCT_HELPER_SESSION_ERROR_MAX];
 
-    session->begun               = 1;
-    session->closed.policy       = ucs_regcache_policy_names[md->config.policy];
-    session->closed.max_slowdown = md->config.max_slowdown;
-    session->dest                = md->config.report;
+    session->begun = 1;
+    session->dest  = md->config.report;
     if (md->config.trace[0] != '\0') {
         (void)uct_helper_trace_start(md->config.trace);
     }
@@ -287,7 +276,7 @@ void uct_helper_session_set_version(const char *version)
 void uct_helper_session_note(const char *note)
 {
     pthread_mutex_lock(&uct_helper_session_lock.mutex);
-    uct_helper_report_add_note(&uct_helper_session.closed, note);
+    uct_helper_report_add_note(&uct_helper_session.closed, "%s", note);
     pthread_mutex_unlock(&uct_helper_session_lock.mutex);
 }
 
@@ -300,20 +289,6 @@ uint32_t uct_helper_session_process(void)
 _Atomic(uint64_t) *uct_helper_session_leave_bytes(void)
 {
     return &uct_helper_session.leave_bytes;
-}
-
-/* The lock is held. */
-static ucs_status_t uct_helper_session_make_thread(const uct_helper_md_t *md)
-{
-    uct_helper_session_t *session = &uct_helper_session;
-    ucs_status_t status;
-
-    status = ucs_thread_create(uct_helper_md_is_idle(&md->config), &session->thread);
-    if ((status == UCS_OK) && (md->node != NULL)) {
-        ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
-    }
-    uct_helper_place_begin();
-    return status;
 }
 
 /* The lock is held, which no step takes. */
@@ -336,7 +311,12 @@ ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step)
 
     pthread_mutex_lock(&uct_helper_session_lock.mutex);
     if (session->thread == NULL) {
-        status = uct_helper_session_make_thread(md);
+        status = ucs_thread_create(uct_helper_md_is_idle(&md->config),
+                                   &session->thread);
+        if ((status == UCS_OK) && (md->node != NULL)) {
+            ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
+        }
+        uct_helper_place_begin();
     }
     if (status == UCS_OK) {
         status = ucs_thread_add(session->thread, step, md, &md->job);

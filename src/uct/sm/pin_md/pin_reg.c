@@ -136,16 +136,14 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
                     const uct_abi_md_mem_reg_params_t *params,
                     uct_mem_h *memh_p)
 {
-    uct_pin_md_t *pin                         = uct_pin_md_find(md);
-    uct_abi_md_mem_dereg_params_t lower_dereg = {
-        .field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH
-    };
+    uct_pin_md_t *pin    = uct_pin_md_find(md);
+    uct_mem_h lower_memh = NULL;
     uct_pin_region_t *region;
     ucs_status_t status = UCS_OK;
 
     if (pin->is_keyed) {
         status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length,
-                                          flags, params, &lower_dereg.memh);
+                                          flags, params, &lower_memh);
     }
     if (status != UCS_OK) {
         return status;
@@ -156,43 +154,32 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
         goto err_lower_dereg;
     }
 
-    region->lower_memh = lower_dereg.memh;
+    region->lower_memh = lower_memh;
     *memh_p            = region;
     return UCS_OK;
 
 err_lower_dereg:
     if (pin->is_keyed) {
-        pin->lower->mem_dereg(md, &lower_dereg);
+        (void)uct_abi_mem_dereg(pin->lower, md, lower_memh, NULL);
     }
     return status;
 }
 
-static ucs_status_t uct_pin_md_mem_reg(uct_md_h md, void *address,
-                                       size_t length, unsigned flags,
-                                       uct_mem_h *memh_p)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_pin_md_register(md, address, length, flags, NULL, memh_p);
-    ucs_cancel_restore(cancel);
-    return status;
-}
-
 static ucs_status_t
-uct_pin_md_mem_reg_params(uct_md_h md, void *address, size_t length,
+uct_pin_md_register_whole(uct_md_h md, void *address, size_t length,
+                          unsigned flags,
                           const uct_abi_md_mem_reg_params_t *params,
                           uct_mem_h *memh_p)
 {
     int cancel = ucs_cancel_disable();
     ucs_status_t status;
 
-    status = uct_pin_md_register(md, address, length,
-                                 uct_abi_md_mem_reg_flags(params), params,
-                                 memh_p);
+    status = uct_pin_md_register(md, address, length, flags, params, memh_p);
     ucs_cancel_restore(cancel);
     return status;
 }
+
+UCT_ABI_MD_MEM_REG(uct_pin_md_mem_reg, uct_pin_md_register_whole)
 
 /* An invalidation of what has no keys is over at once */
 static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
@@ -294,11 +281,7 @@ static void uct_pin_md_make_keys(uct_pin_md_t *pin)
 void uct_pin_md_init_reg_ops(uct_pin_md_t *pin)
 {
     pin->ops.mem_dereg = uct_pin_md_mem_dereg;
-    if (uct_abi_running->has_reg_params) {
-        pin->ops.mem_reg_params = uct_pin_md_mem_reg_params;
-    } else {
-        pin->ops.mem_reg = uct_pin_md_mem_reg;
-    }
+    UCT_ABI_MD_SET_MEM_REG(&pin->ops, uct_pin_md_mem_reg);
     if (!pin->is_keyed) {
         uct_pin_md_make_keys(pin);
     }

@@ -619,8 +619,8 @@ TEST_F(test_door, a_clock_is_read_without_a_call)
     /* The counter never comes so far */
     static ucs_clock_scale_t scale = {INT64_MAX, 12345, {1}};
     static const ucp_door_listener_t other = {
-        UCP_DOOR_VERSION, [] () -> uint64_t { return 7; }, idle_step, nullptr,
-        &scale, nullptr
+        UCP_DOOR_VERSION, [] () -> uint64_t { return 7; }, idle_step, posted,
+        &scale, &fake_ucp::wants
     };
 
     ASSERT_NE(nullptr, ucp_door_open(&other));

@@ -61,7 +61,7 @@ TEST_F(test_maps, text_tells_of_each_in_order)
     unsigned flags  = UCS_MAPS_NEXT, files = 0;
     uintptr_t place = (uintptr_t)&gather;
 
-    ASSERT_EQ(0, ucs_maps_each(m_fd, gather, &all));
+    ASSERT_EQ(0, ucs_maps_each(&m_own, gather, &all));
     for (auto &vma : all) {
         EXPECT_LE(end, vma.start);
         EXPECT_LT(vma.start, vma.end);
@@ -85,7 +85,7 @@ TEST_F(test_maps, stops_when_it_is_told_to)
 {
     int count = 0;
 
-    EXPECT_EQ(0, ucs_maps_each(m_fd, only_one, &count));
+    EXPECT_EQ(0, ucs_maps_each(&m_own, only_one, &count));
     EXPECT_EQ(1, count);
 }
 

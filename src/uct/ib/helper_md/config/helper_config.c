@@ -31,23 +31,6 @@ static void uct_helper_config_set_defaults(uct_helper_config_t *config)
     }
 }
 
-static int uct_helper_config_is_pin(const uct_helper_option_t *option)
-{
-    return option->super.offset >= offsetof(uct_helper_options_t, pin);
-}
-
-static void uct_helper_config_complain(const uct_helper_option_t *option,
-                                       const char *text, char *error,
-                                       size_t max)
-{
-    snprintf(error, max,
-             UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
-             "%s: '%s' is not valid, allowed: %s; %s stays off",
-             option->super.name, text, option->allowed,
-             uct_helper_config_is_pin(option) ? "the software NIC" :
-                                               "the helper");
-}
-
 ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
                                      uct_helper_config_t *config, char *error,
                                      size_t max)
@@ -55,23 +38,26 @@ ucs_status_t uct_helper_config_parse(const uct_helper_options_t *options,
     const uct_helper_option_t *option = uct_helper_options_table;
     ucs_status_t status               = UCS_OK;
     const char *text;
+    unsigned i;
+    int is_pin;
 
     error[0] = '\0';
     uct_helper_config_set_defaults(config);
-    for (; option->super.name != NULL; ++option) {
-        text = *(char**)UCS_PTR_BYTE_OFFSET(options, option->super.offset);
+    for (i = 0; option->super.name != NULL; ++i, ++option) {
+        text = options->text[i];
         if (uct_helper_config_set(config, option, text)) {
             continue;
         }
 
         /* Each switch comes before its options, so nothing turns it on again */
-        if (uct_helper_config_is_pin(option)) {
-            config->pin = 0;
-        } else {
-            config->helper = 0;
-        }
+        is_pin = !strncmp(option->super.name, "PIN", 3);
+        *(is_pin ? &config->pin : &config->helper) = 0;
         if (status == UCS_OK) {
-            uct_helper_config_complain(option, text, error, max);
+            snprintf(error, max,
+                     UCT_HELPER_ENV_PREFIX UCT_HELPER_TABLE_PREFIX
+                     "%s: '%s' is not valid, allowed: %s; %s stays off",
+                     option->super.name, text, option->allowed,
+                     is_pin ? "the software NIC" : "the helper");
             status = UCS_ERR_INVALID_PARAM;
         }
     }

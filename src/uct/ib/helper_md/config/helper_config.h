@@ -66,30 +66,12 @@ typedef enum uct_helper_cpu_policy {
     UCT_HELPER_CPU_POLICY_AGGRESSIVE    /**< what it needs */
 } uct_helper_cpu_policy_t;
 
-/** Options as strings, filled by UCX's parser; those of the software NIC are
- *  the last ones. */
+/** Options of the helper, and after them those of the software NIC. */
+#define UCT_HELPER_NUM_OPTIONS 21
+
+/** Their texts, filled by UCX's parser, in the order of helper_options.h. */
 typedef struct uct_helper_options {
-    char *helper;
-    char *policy;
-    char *max_slowdown;
-    char *region_bytes;
-    char *min_size;
-    char *max_pinned;
-    char *max_regions;
-    char *node_max_pinned;
-    char *monitor;
-    char *report;
-    char *trace;
-    char *cpu;
-    char *cpu_policy;
-    char *coalesce;
-    char *log;
-    char *syslog;
-    char *pin;
-    char *pin_cost;
-    char *pin_reg_cost;
-    char *pin_max_regions;
-    char *pin_verify;
+    char *text[UCT_HELPER_NUM_OPTIONS];
 } uct_helper_options_t;
 
 /** Options that have been checked. */
@@ -119,7 +101,7 @@ typedef struct uct_helper_config {
     double                   pin_base_ns;     /**< MODELLED cost, nanoseconds */
     double                   pin_per_page_ns;
     unsigned long            pin_max_regions; /**< of all processes of the node;
-                                                   0: any number */
+                                                   ULONG_MAX: any number */
     double                   pin_told_ns;     /**< told to UCX, 0: as
                                                    measured */
     int                      pin_verify;

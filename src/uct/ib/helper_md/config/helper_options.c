@@ -2,14 +2,11 @@
 #include "helper_options.h"
 #include "values.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
-#define UCT_HELPER_SIZES     "bytes with an optional k, m, g or t, or inf"
-#define UCT_HELPER_REGION_SIZES \
-    "bytes with an optional k, m or g, at most 1g"
-#define UCT_HELPER_SHARES \
-    "a share from 0.001% to 100%, such as 0.5% or 0.005"
+#define UCT_HELPER_SIZES "bytes with an optional k, m, g or t, or inf"
 
 /* The configuration that holds a field. UCX's ucs_container_of() dereferences
  * NULL, which a sanitizer reports. */
@@ -17,8 +14,7 @@
     ((uct_helper_config_t*)((char*)(_value_p) - \
                             offsetof(uct_helper_config_t, _field)))
 
-/* Where the text of an option lies, and its value */
-#define UCT_HELPER_TEXT(_option) offsetof(uct_helper_options_t, _option)
+/* Where the value of an option lies */
 #define UCT_HELPER_VALUE(_value) offsetof(uct_helper_config_t, _value)
 
 static const char *const uct_helper_monitor_words[] = {
@@ -28,6 +24,7 @@ static const char *const uct_helper_monitor_words[] = {
 };
 
 static const char *const uct_helper_auto_words[] = {"auto", NULL};
+static const char *const uct_helper_no_words[]   = {NULL};
 
 static const char *const uct_helper_cpu_policy_words[] = {
     [UCT_HELPER_CPU_POLICY_IDLE]         = "idle",
@@ -80,19 +77,6 @@ uct_helper_read_count(const char *text, void *value_p, const void *words)
     }
 
     *(unsigned long*)value_p = count;
-    return 1;
-}
-
-static int
-uct_helper_read_pin_regions(const char *text, void *value_p, const void *words)
-{
-    unsigned long count;
-
-    if (!uct_helper_value_count(text, &count) || (count == 0)) {
-        return 0;
-    }
-
-    *(unsigned long*)value_p = (count == ULONG_MAX) ? 0 : count;
     return 1;
 }
 
@@ -164,13 +148,13 @@ uct_helper_read_cost(const char *text, void *value_p, const void *words)
 }
 
 const uct_helper_option_t uct_helper_options_table[] = {
-    {{"HELPER", "n", UCT_HELPER_TEXT(helper),
+    {{"HELPER", "n",
       "Keep registered only the memory that is about to be communicated: a\n"
       "helper thread predicts when each buffer is needed next, registers it\n"
       "just before, and deregisters it in between. y or n."},
      ucs_config_sscanf_on_off, NULL, UCT_HELPER_VALUE(helper), "y or n"},
 
-    {{"HELPER_POLICY", "predict", UCT_HELPER_TEXT(policy),
+    {{"HELPER_POLICY", "predict",
       "What becomes of a registration after its use:\n"
       "  predict      - deregister, register again before the use that the\n"
       "                 order of communications predicts\n"
@@ -188,45 +172,45 @@ const uct_helper_option_t uct_helper_options_table[] = {
      "predict, paper, rent, leave_pinned, on_demand, lru "
      "or overlap"},
 
-    {{"HELPER_MAX_SLOWDOWN", "0.5%", UCT_HELPER_TEXT(max_slowdown),
+    {{"HELPER_MAX_SLOWDOWN", "0.5%",
       "Under predict and rent: what all of the memory that would be left\n"
       "pinned is worth, as a share of the run time. The job loses at most that\n"
       "share in expectation, and only where all of the memory is saved. More\n"
       "saves memory, less saves time; from 0.001% to 100%."},
      uct_helper_read_share, NULL, UCT_HELPER_VALUE(max_slowdown),
-     UCT_HELPER_SHARES},
+     "a share from 0.001% to 100%, such as 0.5% or 0.005"},
 
-    {{"HELPER_REGION_BYTES", "2k", UCT_HELPER_TEXT(region_bytes),
+    {{"HELPER_REGION_BYTES", "2k",
       "Under predict and rent: what each registration holds in NIC and driver\n"
       "memory beside its pages. It has the same price as these, so many small\n"
       "registrations are dearer than a large one. At most 1g."},
      uct_helper_read_region, NULL, UCT_HELPER_VALUE(region_bytes),
-     UCT_HELPER_REGION_SIZES},
+     "bytes with an optional k, m or g, at most 1g"},
 
-    {{"HELPER_MIN_SIZE", "16k", UCT_HELPER_TEXT(min_size),
+    {{"HELPER_MIN_SIZE", "16k",
       "Shorter buffers are registered once and kept."},
      uct_helper_read_size, NULL, UCT_HELPER_VALUE(min_size), UCT_HELPER_SIZES},
 
-    {{"HELPER_MAX_PINNED", "inf", UCT_HELPER_TEXT(max_pinned),
+    {{"HELPER_MAX_PINNED", "inf",
       "Ceiling of registered memory per domain, kept before a registration by\n"
       "deregistering what is idle; passed only if all else is in use."},
      uct_helper_read_size, NULL, UCT_HELPER_VALUE(max_pinned),
      UCT_HELPER_SIZES},
 
-    {{"HELPER_MAX_REGIONS", "auto", UCT_HELPER_TEXT(max_regions),
+    {{"HELPER_MAX_REGIONS", "auto",
       "Registrations that a device may have of all ranks of the user on a node\n"
       "together, shared by need and kept likewise: a number, auto (what the device\n"
       "allows, and what it is found to allow when it refuses one), or inf."},
      uct_helper_read_count, uct_helper_auto_words,
      UCT_HELPER_VALUE(max_regions), "a number above 0, auto or inf"},
 
-    {{"HELPER_NODE_MAX_PINNED", "inf", UCT_HELPER_TEXT(node_max_pinned),
+    {{"HELPER_NODE_MAX_PINNED", "inf",
       "Budget of registered memory for all ranks of the user on a node, shared\n"
       "by need: each may have its part, and what others do not need."},
      uct_helper_read_size, NULL, UCT_HELPER_VALUE(node_max_pinned),
      UCT_HELPER_SIZES},
 
-    {{"HELPER_MONITOR", "auto", UCT_HELPER_TEXT(monitor),
+    {{"HELPER_MONITOR", "auto",
       "What tells of memory that goes away:\n"
       "  auto - UCX's hooks of mmap(), munmap(), madvise() and the like, and\n"
       "         the kernel (userfaultfd) where it can, which sees raw system\n"
@@ -235,7 +219,7 @@ const uct_helper_option_t uct_helper_options_table[] = {
      ucs_config_sscanf_enum, uct_helper_monitor_words,
      UCT_HELPER_VALUE(monitor), "auto or ucm"},
 
-    {{"HELPER_REPORT", "", UCT_HELPER_TEXT(report),
+    {{"HELPER_REPORT", "",
       "Where to write what was pinned and saved when the process ends: empty\n"
       "(nowhere), stderr, FILE, or json:FILE. In FILE, %h stands for the host,\n"
       "%p for the process id, %r for the rank."},
@@ -243,21 +227,21 @@ const uct_helper_option_t uct_helper_options_table[] = {
      "stderr, FILE or json:FILE, where a FILE that begins with "
      "a word and ':' is written ./FILE"},
 
-    {{"HELPER_TRACE", "", UCT_HELPER_TEXT(trace),
+    {{"HELPER_TRACE", "",
       "Where to record what is registered, given back and unmapped, for\n"
       "'ucx-helper replay': empty (nowhere) or FILE, in which %h, %p and %r\n"
       "stand for the same."},
      uct_helper_read_trace, NULL, UCT_HELPER_VALUE(trace),
      "FILE of less than 4096 bytes, or nothing"},
 
-    {{"HELPER_CPU", "auto", UCT_HELPER_TEXT(cpu),
+    {{"HELPER_CPU", "auto",
       "Processors of the helper thread: auto (near the device, not on the one\n"
       "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
       "(as the thread that starts it)."},
      uct_helper_read_cpu, uct_helper_auto_words, UCT_HELPER_VALUE(cpu_mode),
      "auto, a list such as 0-3,8, or nothing"},
 
-    {{"HELPER_CPU_POLICY", "idle", UCT_HELPER_TEXT(cpu_policy),
+    {{"HELPER_CPU_POLICY", "idle",
       "Which ranks of a node have a helper, and what processor time it takes:\n"
       "  idle         - all; only what nobody else wants, on any core\n"
       "  conservative - one for each idle core, those that need most memory\n"
@@ -265,7 +249,7 @@ const uct_helper_option_t uct_helper_options_table[] = {
      ucs_config_sscanf_enum, uct_helper_cpu_policy_words,
      UCT_HELPER_VALUE(cpu_policy), "idle, conservative or aggressive"},
 
-    {{"HELPER_COALESCE", "local", UCT_HELPER_TEXT(coalesce),
+    {{"HELPER_COALESCE", "local",
       "Register neighbours together, and what lies ahead of them or of a walk in\n"
       "the same mapping, so that the pieces of a range cost few registrations:\n"
       "  off    - each piece by itself\n"
@@ -275,31 +259,31 @@ const uct_helper_option_t uct_helper_options_table[] = {
      ucs_config_sscanf_enum, uct_helper_coalesce_words,
      UCT_HELPER_VALUE(coalesce), "off, local or remote"},
 
-    {{"HELPER_LOG", "warn", UCT_HELPER_TEXT(log),
+    {{"HELPER_LOG", "warn",
       "Log level of the helper: error, warn, info or debug."},
      uct_helper_read_log, uct_helper_log_words, UCT_HELPER_VALUE(log_level),
      "error, warn, info or debug"},
 
-    {{"HELPER_SYSLOG", "none", UCT_HELPER_TEXT(syslog),
+    {{"HELPER_SYSLOG", "none",
       "Lines that go to the system's log as well: none, error, warn, info or\n"
       "debug."},
      uct_helper_read_log, uct_helper_syslog_words,
      UCT_HELPER_VALUE(syslog_level), "none, error, warn, info or debug"},
 
-    {{"PIN", "n", UCT_HELPER_TEXT(pin),
+    {{"PIN", "n",
       "Software NIC: UCX's cma domain registers (pins) memory for real, by\n"
       "io_uring, so that a job on one machine without RDMA hardware pays a\n"
       "real registration cost. y or n."},
      ucs_config_sscanf_on_off, NULL, UCT_HELPER_VALUE(pin), "y or n"},
 
-    {{"PIN_COST", "", UCT_HELPER_TEXT(pin_cost),
+    {{"PIN_COST", "",
       "MODELLED cost added to each registration of the software NIC, as\n"
       "BASE,PER_PAGE, for example 5us,100ns; empty: none."},
      uct_helper_read_cost, NULL, UCT_HELPER_VALUE(pin_base_ns),
      "two times such as 5us,100ns, at most 1s and 1ms, or "
      "nothing"},
 
-    {{"PIN_REG_COST", "", UCT_HELPER_TEXT(pin_reg_cost),
+    {{"PIN_REG_COST", "",
       "What the software NIC tells UCX that a registration costs, for example\n"
       "180ns, which is what UCX reckons a hit in the IB domain's own cache to\n"
       "cost; empty: what it measured, and PIN_COST."},
@@ -307,13 +291,13 @@ const uct_helper_option_t uct_helper_options_table[] = {
      "a time such as 180ns, above 0 and at most 1s, or "
      "nothing"},
 
-    {{"PIN_MAX_REGIONS", "inf", UCT_HELPER_TEXT(pin_max_regions),
+    {{"PIN_MAX_REGIONS", "inf",
       "Registrations that the software NIC allows all processes of the user on a\n"
       "node together. Beyond that it refuses, as a device does."},
-     uct_helper_read_pin_regions, NULL, UCT_HELPER_VALUE(pin_max_regions),
-     "a number above 0, or inf"},
+     uct_helper_read_count, uct_helper_no_words,
+     UCT_HELPER_VALUE(pin_max_regions), "a number above 0, or inf"},
 
-    {{"PIN_VERIFY", "n", UCT_HELPER_TEXT(pin_verify),
+    {{"PIN_VERIFY", "n",
       "Testing aid of the software NIC: compare, at the end of each use, what\n"
       "is seen through the registration with what the virtual address shows;\n"
       "abort with one line at a difference."},
@@ -321,6 +305,11 @@ const uct_helper_option_t uct_helper_options_table[] = {
 
     {}
 };
+
+static_assert(sizeof(uct_helper_options_table) ==
+                      (UCT_HELPER_NUM_OPTIONS + 1) *
+                              sizeof(uct_helper_options_table[0]),
+              "each option has a text");
 
 const uct_abi_config_t uct_helper_options = {
     .name    = "Helper memory domain",

@@ -92,20 +92,10 @@ int uct_helper_value_size(const char *text, size_t *value_p)
 
 int uct_helper_value_count(const char *text, unsigned long *value_p)
 {
-    unsigned long value;
-    char *end;
-
-    if (!strcasecmp(text, "inf")) {
-        *value_p = ULONG_MAX;
-        return 1;
-    }
-
-    if (!uct_helper_value_digits(text, &value, &end) || (*end != '\0')) {
-        return 0;
-    }
-
-    *value_p = value;
-    return 1;
+    /* A size without a unit */
+    return (!strcasecmp(text, "inf") ||
+            (text[strspn(text, "0123456789")] == '\0')) &&
+           uct_helper_value_size(text, value_p);
 }
 
 int uct_helper_value_share(const char *text, double *value_p)
@@ -137,39 +127,31 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
     char *end;
 
     UCS_CPU_ZERO(&cpus);
-    for (;; text = end + 1) {
+    do {
         if (!uct_helper_value_digits(text, &first, &end)) {
             return 0;
         }
-
         last = first;
-        if ((*end == '-') && !uct_helper_value_digits(end + 1, &last, &end)) {
+        if (((*end == '-') && !uct_helper_value_digits(end + 1, &last, &end)) ||
+            (first > last) || (last >= UCS_CPU_SETSIZE)) {
             return 0;
         }
-
-        if ((first > last) || (last >= UCS_CPU_SETSIZE)) {
-            return 0;
-        }
-
         for (; first <= last; ++first) {
             UCS_CPU_SET(first, &cpus);
         }
-
-        if (*end != ',') {
-            break;
-        }
-    }
+        text = end + 1;
+    } while (*end == ',');
 
     if (*end != '\0') {
         return 0;
     }
-
     *value_p = cpus;
     return 1;
 }
 
-/* @return The text after the time, or NULL */
-static const char *uct_helper_value_time(const char *text, double *ns_p)
+/* @return The text after a time of @a max at most, or NULL */
+static const char *uct_helper_value_time(const char *text, double max,
+                                         double *ns_p)
 {
     static const struct {
         const char *name;
@@ -191,7 +173,7 @@ static const char *uct_helper_value_time(const char *text, double *ns_p)
         if ((strlen(units[i].name) == length) &&
             !strncmp(end, units[i].name, length)) {
             *ns_p = value * units[i].ns;
-            return isfinite(*ns_p) ? end + length : NULL;
+            return (*ns_p <= max) ? end + length : NULL;
         }
     }
 
@@ -205,15 +187,14 @@ int uct_helper_value_cost(const char *text, double *base_ns_p,
     double per_page_ns = 0;
 
     if (*text != '\0') {
-        text = uct_helper_value_time(text, &base_ns);
+        text = uct_helper_value_time(text, UCT_HELPER_COST_BASE_MAX_NS,
+                                     &base_ns);
         if ((text == NULL) || (*text != ',')) {
             return 0;
         }
-
-        text = uct_helper_value_time(text + 1, &per_page_ns);
-        if ((text == NULL) || (*text != '\0') ||
-            (base_ns > UCT_HELPER_COST_BASE_MAX_NS) ||
-            (per_page_ns > UCT_HELPER_COST_PAGE_MAX_NS)) {
+        text = uct_helper_value_time(text + 1, UCT_HELPER_COST_PAGE_MAX_NS,
+                                     &per_page_ns);
+        if ((text == NULL) || (*text != '\0')) {
             return 0;
         }
     }
@@ -228,9 +209,9 @@ int uct_helper_value_told(const char *text, double *told_ns_p)
     double told_ns = 0;
 
     if (*text != '\0') {
-        text = uct_helper_value_time(text, &told_ns);
-        if ((text == NULL) || (*text != '\0') || (told_ns == 0) ||
-            (told_ns > UCT_HELPER_COST_BASE_MAX_NS)) {
+        text = uct_helper_value_time(text, UCT_HELPER_COST_BASE_MAX_NS,
+                                     &told_ns);
+        if ((text == NULL) || (*text != '\0') || (told_ns == 0)) {
             return 0;
         }
     }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,70 +67,61 @@ void uct_helper_report_add_quota(uct_helper_figures_t *figures,
     figures->has_quota = 1;
 }
 
-void uct_helper_report_add_note(uct_helper_figures_t *figures, const char *note)
+void uct_helper_report_add_note(uct_helper_figures_t *figures,
+                                const char *format, ...)
 {
+    char note[UCT_HELPER_REPORT_NOTE_MAX];
+    va_list args;
     unsigned i;
 
+    va_start(args, format);
+    vsnprintf(note, sizeof(note), format, args);
+    va_end(args);
     for (i = 0; i < figures->num_notes; ++i) {
-        if (!strncmp(figures->notes[i], note, UCT_HELPER_REPORT_NOTE_MAX - 1)) {
+        if (!strcmp(figures->notes[i], note)) {
             return;
         }
     }
 
     if (figures->num_notes < UCT_HELPER_REPORT_NOTES_MAX) {
-        snprintf(figures->notes[figures->num_notes++],
-                 UCT_HELPER_REPORT_NOTE_MAX, "%s", note);
+        strcpy(figures->notes[figures->num_notes++], note);
     }
 }
 
 void uct_helper_report_note_rest(uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *node = &figures->node;
-    char note[UCT_HELPER_REPORT_NOTE_MAX];
 
-    if (!figures->has_node || (node->rests == 0)) {
-        return;
+    if (figures->has_node && (node->rests > 0)) {
+        uct_helper_report_add_note(
+                figures,
+                "the helper rested %.1f of %.1f s, while no core was idle",
+                node->rest_ns * 1e-9, figures->elapsed_seconds);
     }
-
-    snprintf(note, sizeof(note),
-             "the helper rested %.1f of %.1f s, while no core was idle",
-             node->rest_ns * 1e-9, figures->elapsed_seconds);
-    uct_helper_report_add_note(figures, note);
 }
 
 /* A report's file and the temporary one that is renamed to it. /dev/null needs
- * neither: fd is -1. */
+ * neither: no descriptor is kept. */
 typedef struct uct_helper_report_file {
     char         path[PATH_MAX];
     char         tmp[PATH_MAX];
-    int          fd;
     ucs_own_fd_t own;
 } uct_helper_report_file_t;
-
-static int uct_helper_report_create(const char *path)
-{
-    return open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-}
 
 static const char *uct_helper_report_open_tmp(uct_helper_report_file_t *file)
 {
     int length = snprintf(file->tmp, sizeof(file->tmp), "%s.%d.tmp", file->path,
                           getpid());
+    int fd;
 
     if (length >= (int)sizeof(file->tmp)) {
         return strerror(ENAMETOOLONG);
     }
 
-    file->fd = uct_helper_report_create(file->tmp);
-    if ((file->fd < 0) && (errno == EEXIST)) {
-        /* An earlier process of our number left it unfinished */
-        unlink(file->tmp);
-        file->fd = uct_helper_report_create(file->tmp);
-    }
-    if ((file->fd >= 0) && !ucs_own_fd_set(&file->own, file->fd)) {
-        file->fd = -1;
-    }
-    return (file->fd < 0) ? strerror(errno) : NULL;
+    /* An earlier process of our number may have left it unfinished */
+    unlink(file->tmp);
+    fd = open(file->tmp, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    return ucs_own_fd_set(&file->own, fd) ? NULL : strerror(errno);
 }
 
 /* @return NULL, or why not */
@@ -143,7 +135,6 @@ static const char *uct_helper_report_open(const uct_helper_report_dest_t *dest,
         return strerror(ENAMETOOLONG);
     }
 
-    file->fd = -1;
     ucs_own_fd_forget(&file->own);
     switch (ucs_sink_look(file->path, &why)) {
     case UCS_SINK_NULL:
@@ -176,7 +167,7 @@ ucs_status_t uct_helper_report_check(const uct_helper_report_dest_t *dest,
         return UCS_ERR_IO_ERROR;
     }
 
-    if (file.fd >= 0) {
+    if (ucs_own_fd_number(&file.own) >= 0) {
         ucs_own_fd_close(&file.own);
         unlink(file.tmp);
     }
@@ -230,20 +221,13 @@ uct_helper_report_fill(const uct_helper_report_dest_t *dest,
                        const uct_helper_figures_t *figures,
                        uct_helper_report_file_t *file)
 {
-    size_t length, done = 0;
-    char *text      = uct_helper_report_compose(dest, figures, &length);
-    const char *why = (text == NULL) ? strerror(ENOMEM) : NULL;
-    ssize_t ret;
+    size_t length;
+    char *text = uct_helper_report_compose(dest, figures, &length);
+    const char *why;
 
-    while ((why == NULL) && (done < length)) {
-        ret = pwrite(ucs_own_fd_get(&file->own), text + done, length - done,
-                     done);
-        if (ret > 0) {
-            done += ret;
-        } else if ((ret == 0) || (errno != EINTR)) {
-            why = strerror((ret == 0) ? ENOSPC : errno);
-        }
-    }
+    why = (text == NULL) ? strerror(ENOMEM) :
+                           ucs_sink_write_at(ucs_own_fd_get(&file->own), text,
+                                             length, 0);
     free(text);
     ucs_own_fd_close(&file->own);
     if ((why == NULL) && (rename(file->tmp, file->path) != 0)) {
@@ -260,7 +244,7 @@ uct_helper_report_write_file(const uct_helper_report_dest_t *dest,
     const char *why;
 
     why = uct_helper_report_open(dest, &file);
-    if ((why == NULL) && (file.fd >= 0)) {
+    if ((why == NULL) && (ucs_own_fd_number(&file.own) >= 0)) {
         why = uct_helper_report_fill(dest, figures, &file);
         if (why != NULL) {
             unlink(file.tmp);

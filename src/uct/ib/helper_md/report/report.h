@@ -58,9 +58,10 @@ void uct_helper_report_add_domain(uct_helper_figures_t *figures,
 void uct_helper_report_add_quota(uct_helper_figures_t *figures,
                                  const ucs_node_figures_t *quota);
 
-/** Add a note, unless it is there or there is no room. */
+/** Add a note, as printf() has it, unless it is there or there is no room. */
 void uct_helper_report_add_note(uct_helper_figures_t *figures,
-                                const char *note);
+                                const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
 
 /**
  * Add a note for a helper that rested: since when, how long and why, so that

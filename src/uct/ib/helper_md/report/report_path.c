@@ -59,22 +59,19 @@ static const char *uct_helper_report_item(char letter, char *item, size_t max)
 ucs_status_t uct_helper_report_expand(const char *pattern, char *path,
                                       size_t max)
 {
-    size_t length = 0;
+    size_t length  = 0;
+    char single[2] = "";
     char buffer[HOST_NAME_MAX + 2];
     const char *item;
-    char single[2];
 
     for (; *pattern != '\0'; ++pattern) {
-        single[0] = *pattern;
-        single[1] = '\0';
-        item      = single;
-        if (*pattern == '%') {
-            item = uct_helper_report_item(pattern[1], buffer, sizeof(buffer));
-            if (item != NULL) {
-                ++pattern;
-            } else {
-                item = single;
-            }
+        item = (*pattern != '%') ? NULL :
+               uct_helper_report_item(pattern[1], buffer, sizeof(buffer));
+        if (item != NULL) {
+            ++pattern;
+        } else {
+            single[0] = *pattern;
+            item      = single;
         }
 
         if (length + strlen(item) >= max) {

@@ -5,7 +5,6 @@
 #include <ucs/sys/io/own_fd.h>
 
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #define UCT_HELPER_NS         1e-9
@@ -39,17 +38,17 @@ static void uct_helper_report_json_identity(ucs_json_t *json,
     gethostname(host, sizeof(host) - 1);
     uct_helper_report_read_command(command, sizeof(command));
 
-    ucs_json_integer(json, "version", UCT_HELPER_REPORT_VERSION);
+    ucs_json_print(json, "version", "%d", UCT_HELPER_REPORT_VERSION);
     ucs_json_string(json, "host", host);
-    ucs_json_integer(json, "pid", getpid());
-    ucs_json_integer(json, "rank", uct_helper_report_rank());
+    ucs_json_print(json, "pid", "%d", getpid());
+    ucs_json_print(json, "rank", "%d", uct_helper_report_rank());
     ucs_json_string(json, "command", command);
     ucs_json_string(json, "policy", figures->policy);
     ucs_json_string(json, "ucx_version", figures->ucx_version);
     ucs_json_string(json, "lower_domain", figures->lower_domain);
 
     if (!figures->modelled) {
-        ucs_json_null(json, "modelled_cost");
+        ucs_json_print(json, "modelled_cost", "null");
         return;
     }
 
@@ -72,13 +71,13 @@ static void uct_helper_report_json_figures(ucs_json_t *json,
     ucs_json_number(json, "helper_cpu_seconds", figures->helper_cpu_seconds);
     ucs_json_number(json, "max_slowdown", figures->max_slowdown);
     ucs_json_number(json, "price_j", uct_helper_report_price(figures));
-    ucs_json_count(json, "region_bytes", stats->region_bytes);
-    ucs_json_count(json, "heard_lost", figures->heard_lost);
-    ucs_json_count(json, "registered_ahead", why->ahead);
+    ucs_json_print(json, "region_bytes", "%lu", stats->region_bytes);
+    ucs_json_print(json, "heard_lost", "%lu", figures->heard_lost);
+    ucs_json_print(json, "registered_ahead", "%lu", why->ahead);
     ucs_json_number(json, "ahead_seconds", why->ahead_ns * UCT_HELPER_NS);
 #define UCS_FIGURE(_type, _name, _key, _unit) \
     if ((_unit) == 1) { \
-        ucs_json_count(json, _key, stats->_name); \
+        ucs_json_print(json, _key, "%lu", (uint64_t)stats->_name); \
     } else { \
         ucs_json_number(json, _key, stats->_name * (_unit)); \
     }
@@ -99,17 +98,18 @@ static void uct_helper_report_json_maybe(ucs_json_t *json, const char *key,
                                          int is_there, uint64_t value)
 {
     if (is_there) {
-        ucs_json_count(json, key, value);
+        ucs_json_print(json, key, "%lu", value);
     } else {
-        ucs_json_null(json, key);
+        ucs_json_print(json, key, "null");
     }
 }
 
 static void uct_helper_report_json_node(ucs_json_t *json,
                                         const uct_helper_figures_t *figures)
 {
-    const ucs_node_figures_t *node = &figures->node;
-    int has                        = figures->has_node;
+    const ucs_node_figures_t *node  = &figures->node;
+    const ucs_node_figures_t *quota = &figures->quota;
+    int has                         = figures->has_node;
 
     uct_helper_report_json_maybe(json, "node_ranks", has, node->ranks);
     uct_helper_report_json_maybe(json, "node_pinned_peak_bytes", has,
@@ -125,14 +125,8 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     /* a number that is not finite becomes null */
     ucs_json_number(json, "helper_rest_seconds",
                     has ? node->rest_ns * UCT_HELPER_NS : INFINITY);
-}
 
-static void uct_helper_report_json_quota(ucs_json_t *json,
-                                         const uct_helper_figures_t *figures)
-{
-    const ucs_node_figures_t *quota = &figures->quota;
-    int has                         = figures->has_quota;
-
+    has = figures->has_quota;
     uct_helper_report_json_maybe(json, "device_regions_peak", has,
                                  quota->peak_bytes);
     uct_helper_report_json_maybe(json, "device_regions_forced", has,
@@ -149,7 +143,7 @@ static void uct_helper_report_json_model(ucs_json_t *json, const char *key,
     ucs_json_number(json, "a_seconds_per_page",
                     model->a_ns_per_page * UCT_HELPER_NS);
     ucs_json_number(json, "b_seconds", model->b_ns * UCT_HELPER_NS);
-    ucs_json_count(json, "samples", model->samples);
+    ucs_json_print(json, "samples", "%lu", model->samples);
     ucs_json_end(json);
 }
 
@@ -169,7 +163,6 @@ void uct_helper_report_print_json(FILE *stream,
     uct_helper_report_json_identity(&json, figures);
     uct_helper_report_json_figures(&json, figures);
     uct_helper_report_json_node(&json, figures);
-    uct_helper_report_json_quota(&json, figures);
     uct_helper_report_json_model(&json, "register_model",
                                  &figures->stats.register_model);
     uct_helper_report_json_model(&json, "deregister_model",
@@ -216,24 +209,11 @@ static void uct_helper_report_print_memory(FILE *stream,
                            "  ", stream);
 }
 
-static void uct_helper_report_print_uses(FILE *stream,
-                                         const ucs_regcache_stats_t *stats)
-{
-    fprintf(stream,
-            "  uses             %lu: %lu on time, %lu late, %lu missed, "
-            "%lu cold\n",
-            stats->uses, stats->on_time, stats->late, stats->missed,
-            stats->cold);
-    fprintf(stream,
-            "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
-            "%lu made again\n",
-            stats->wasted, stats->evicted, stats->invalidated, stats->repinned);
-}
-
 void uct_helper_report_print_text(FILE *stream,
                                   const uct_helper_figures_t *figures)
 {
-    char host[HOST_NAME_MAX + 1] = "";
+    const ucs_regcache_stats_t *stats = &figures->stats;
+    char host[HOST_NAME_MAX + 1]      = "";
     unsigned i;
 
     gethostname(host, sizeof(host) - 1);
@@ -243,7 +223,15 @@ void uct_helper_report_print_text(FILE *stream,
             host, getpid(), uct_helper_report_rank(), figures->policy,
             figures->lower_domain, figures->ucx_version);
     uct_helper_report_print_memory(stream, figures);
-    uct_helper_report_print_uses(stream, &figures->stats);
+    fprintf(stream,
+            "  uses             %lu: %lu on time, %lu late, %lu missed, "
+            "%lu cold\n",
+            stats->uses, stats->on_time, stats->late, stats->missed,
+            stats->cold);
+    fprintf(stream,
+            "  registrations    %lu wasted, %lu evicted, %lu invalidated, "
+            "%lu made again\n",
+            stats->wasted, stats->evicted, stats->invalidated, stats->repinned);
     if (figures->modelled) {
         fprintf(stream,
                 "  MODELLED cost    %.3f us + %.1f ns a page added to each "

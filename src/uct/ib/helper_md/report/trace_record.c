@@ -36,57 +36,33 @@ typedef struct uct_helper_trace_file {
 /* Rights of the file, before the umask */
 #define UCT_HELPER_TRACE_MODE 0666
 
-static ucs_status_t
-uct_helper_trace_file_write_all(uct_helper_trace_file_t *file,
-                                const char *bytes, size_t size)
-{
-    int fd      = ucs_own_fd_get(&file->own);
-    size_t done = 0;
-    ssize_t ret;
-
-    if (fd < 0) {
-        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: the "
-                        "program has closed its descriptor; the trace ends "
-                        "here",
-                        file->path);
-        return UCS_ERR_IO_ERROR;
-    }
-
-    while (done < size) {
-        ret = pwrite(fd, bytes + done, size - done, file->offset + done);
-        if (ret > 0) {
-            done += ret;
-        } else if ((ret == 0) || (errno != EINTR)) {
-            ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s "
-                            "(allowed: a regular file); the trace ends here",
-                            file->path,
-                            (ret == 0) ? "no progress" : strerror(errno));
-            return UCS_ERR_IO_ERROR;
-        }
-    }
-    return UCS_OK;
-}
-
 /* The next call overwrites all but the first `keep` bytes. A failure closes the file. */
 static void uct_helper_trace_file_write(uct_helper_trace_file_t *file,
                                         const void *bytes, size_t size,
                                         size_t keep)
 {
+    int fd          = ucs_own_fd_get(&file->own);
+    const char *why = "the program has closed its descriptor";
     ucs_write_guard_t guard;
-    ucs_status_t status;
 
     if (ucs_own_fd_number(&file->own) < 0) {
         return;
     }
 
     ucs_write_hold(&guard);
-    status = uct_helper_trace_file_write_all(file, bytes, size);
-    ucs_write_release(&guard);
-    if (status == UCS_OK) {
+    if (fd >= 0) {
+        why = ucs_sink_write_at(fd, bytes, size, file->offset);
+    }
+    if (why == NULL) {
         file->offset += keep;
     } else {
+        ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s' cannot be written: %s%s; "
+                        "the trace ends here",
+                        file->path, why,
+                        (fd >= 0) ? " (allowed: a regular file)" : "");
         ucs_own_fd_close(&file->own);
     }
+    ucs_write_release(&guard);
 }
 
 static ucs_status_t uct_helper_trace_file_open(uct_helper_trace_file_t *file,
@@ -167,59 +143,52 @@ UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
 
 /* --- Producers ------------------------------------------------------------ */
 
+static inline void uct_helper_trace_push(uct_helper_trace_entry_t entry)
+{
+    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+}
+
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
 {
-    const uct_helper_trace_entry_t entry = {
-        .memh      = memh,
-        .kind      = UCS_TRACE_USE,
-        .access    = access,
-        .time_ns   = time_ns,
-        .signature = signature,
-        .address   = address,
-        .length    = length
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .memh      = memh,
+            .kind      = UCS_TRACE_USE,
+            .access    = access,
+            .time_ns   = time_ns,
+            .signature = signature,
+            .address   = address,
+            .length    = length});
 }
 
 void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
 {
-    const uct_helper_trace_entry_t entry = {
-        .memh    = memh,
-        .kind    = UCS_TRACE_RELEASE,
-        .time_ns = time_ns
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .memh    = memh,
+            .kind    = UCS_TRACE_RELEASE,
+            .time_ns = time_ns});
 }
 
 void uct_helper_trace_unmap(uint64_t address, size_t length)
 {
-    const uct_helper_trace_entry_t entry = {
-        .kind    = UCS_TRACE_UNMAP,
-        .time_ns = ucs_clock_now(),
-        .address = address,
-        .length  = length
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .kind    = UCS_TRACE_UNMAP,
+            .time_ns = ucs_clock_now(),
+            .address = address,
+            .length  = length});
 }
 
 void uct_helper_trace_operation(const ucs_operation_t *operation)
 {
-    const uct_helper_trace_entry_t entry = {
-        .kind      = UCS_TRACE_OPERATION,
-        .access    = operation->kind +
-                     operation->thread * UCS_TRACE_OPERATION_THREAD,
-        .time_ns   = operation->time,
-        .signature = operation->label,
-        .address   = operation->address,
-        .length    = operation->length,
-        .id        = operation->id
-    };
-
-    (void)ucs_dq_push(uct_helper_trace.ring, &entry);
+    uct_helper_trace_push((uct_helper_trace_entry_t){
+            .kind      = UCS_TRACE_OPERATION,
+            .access    = operation->kind +
+                         operation->thread * UCS_TRACE_OPERATION_THREAD,
+            .time_ns   = operation->time,
+            .signature = operation->label,
+            .address   = operation->address,
+            .length    = operation->length,
+            .id        = operation->id});
 }
 
 /* --- Writer --------------------------------------------------------------- */
@@ -239,20 +208,14 @@ static void uct_helper_trace_flush(uct_helper_trace_t *trace)
     trace->used = 0;
 }
 
-static uint8_t *uct_helper_trace_room(uct_helper_trace_t *trace)
+static void uct_helper_trace_put(uct_helper_trace_t *trace,
+                                 const ucs_trace_event_t *event)
 {
     if (trace->used > UCT_HELPER_TRACE_BUFFER) {
         uct_helper_trace_flush(trace);
     }
-    return trace->buffer + trace->used;
-}
-
-static void uct_helper_trace_put(uct_helper_trace_t *trace,
-                                 const ucs_trace_event_t *event)
-{
-    uint8_t *p = uct_helper_trace_room(trace);
-
-    trace->used += ucs_trace_encode(trace->encoder, event, p);
+    trace->used += ucs_trace_encode(trace->encoder, event,
+                                    trace->buffer + trace->used);
 }
 
 /* Lost entries may be releases, so all open uses count as released: a use
@@ -358,16 +321,31 @@ static void uct_helper_trace_begin(uct_helper_trace_t *trace)
     uct_helper_trace_flush(trace);
 }
 
+static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
+{
+    if (trace->thread != NULL) {
+        ucs_thread_destroy(trace->thread);
+    }
+    if (trace->open != NULL) {
+        uct_helper_trace_open_destroy(trace->open);
+    }
+    ucs_trace_encoder_destroy(trace->encoder);
+    trace->thread  = NULL;
+    trace->open    = NULL;
+    trace->encoder = NULL;
+    ucs_own_fd_close(&trace->file.own);
+}
+
+/* What there is by then is destroyed by the caller */
 static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
 {
     uct_helper_trace_entry_t late; /* since the last recording stopped */
     ucs_status_t status;
 
-    if (trace->ring == NULL) {
-        status = ucs_dq_create(UCT_HELPER_TRACE_RING, &trace->ring);
-        if (status != UCS_OK) {
-            return status;
-        }
+    status = (trace->ring != NULL) ?
+                     UCS_OK : ucs_dq_create(UCT_HELPER_TRACE_RING, &trace->ring);
+    if (status != UCS_OK) {
+        return status;
     }
     while (ucs_dq_pop(trace->ring, &late)) {
     }
@@ -377,35 +355,14 @@ static ucs_status_t uct_helper_trace_create(uct_helper_trace_t *trace)
     }
     status = uct_helper_trace_open_create(&trace->open);
     if (status != UCS_OK) {
-        goto err_destroy_encoder;
+        return status;
     }
     status = ucs_thread_create(0, &trace->thread);
     if (status != UCS_OK) {
-        goto err_destroy_open;
+        return status;
     }
-    status = ucs_thread_add(trace->thread, uct_helper_trace_step, trace, &trace->job);
-    if (status != UCS_OK) {
-        goto err_destroy_thread;
-    }
-    return UCS_OK;
-
-err_destroy_thread:
-    ucs_thread_destroy(trace->thread);
-    trace->thread = NULL;
-err_destroy_open:
-    uct_helper_trace_open_destroy(trace->open);
-err_destroy_encoder:
-    ucs_trace_encoder_destroy(trace->encoder);
-    return status;
-}
-
-static void uct_helper_trace_destroy(uct_helper_trace_t *trace)
-{
-    ucs_thread_destroy(trace->thread);
-    uct_helper_trace_open_destroy(trace->open);
-    ucs_trace_encoder_destroy(trace->encoder);
-    trace->thread = NULL;
-    ucs_own_fd_close(&trace->file.own);
+    return ucs_thread_add(trace->thread, uct_helper_trace_step, trace,
+                          &trace->job);
 }
 
 ucs_status_t uct_helper_trace_start(const char *pattern)
@@ -434,14 +391,13 @@ ucs_status_t uct_helper_trace_start(const char *pattern)
     uct_helper_trace_begin(trace);
     status = ucs_job_start(trace->job);
     if (status != UCS_OK) {
-        uct_helper_trace_destroy(trace);
         goto err;
     }
     ucs_store_release(&uct_helper_trace_is_on, 1); /* [T-RING] */
     return UCS_OK;
 
 err:
-    ucs_own_fd_close(&trace->file.own);
+    uct_helper_trace_destroy(trace);
     ucs_helper_warn("UCX_MD_HELPER_TRACE: '%s': %s; there is no trace",
                     trace->file.path, ucs_status_string(status));
     return status;
@@ -484,6 +440,8 @@ void uct_helper_trace_forget(void)
     if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
         ucs_own_fd_close(&trace->file.own);
         trace->thread   = NULL;
+        trace->open     = NULL;
+        trace->encoder  = NULL;
         trace->ring     = NULL;
         trace->is_child = 1;
     }

@@ -16,8 +16,7 @@
 
 static ucs_listeners_t uct_helper_listeners;
 static pthread_once_t uct_helper_events_once = PTHREAD_ONCE_INIT;
-static ucs_status_t uct_helper_events_status;
-static const char *uct_helper_events_reason;
+static const char *uct_helper_events_reason; /* why not; NULL: they are heard */
 
 /* The hooks are in use */
 static _Atomic(int) uct_helper_events_installed;
@@ -89,44 +88,33 @@ void uct_helper_events_open(void)
 
 /* @return Zero in a child without fork handlers: what is registered is its parent's,
  * and a lock that stood closed at the fork will never open */
-static int uct_helper_events_begin(void)
+static UCS_F_ALWAYS_INLINE int
+uct_helper_events_tell(void (*func)(ucs_regcache_h cache, uintptr_t address,
+                                    size_t length),
+                       uintptr_t address, size_t length)
 {
+    ucs_regcache_h cache;
+    unsigned i;
+
     if (ucs_unlikely(!ucs_process_is_known())) {
         return 0;
     }
 
     uct_helper_events_note();
+    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
+        func(cache, address, length);
+    }
     return 1;
 }
 
 int uct_helper_events_unmapped(uintptr_t address, size_t length)
 {
-    ucs_regcache_h cache;
-    unsigned i;
-
-    if (!uct_helper_events_begin()) {
-        return 0;
-    }
-
-    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
-        ucs_regcache_unmapped(cache, address, length);
-    }
-    return 1;
+    return uct_helper_events_tell(ucs_regcache_unmapped, address, length);
 }
 
 int uct_helper_events_mapped(uintptr_t address, size_t length)
 {
-    ucs_regcache_h cache;
-    unsigned i;
-
-    if (!uct_helper_events_begin()) {
-        return 0;
-    }
-
-    ucs_listeners_for_each(cache, i, &uct_helper_listeners) {
-        ucs_regcache_mapped(cache, address, length);
-    }
-    return 1;
+    return uct_helper_events_tell(ucs_regcache_mapped, address, length);
 }
 
 uint64_t uct_helper_events_number(void)
@@ -173,7 +161,6 @@ static void uct_helper_events_callback(ucm_event_type_t type,
 static void uct_helper_events_install(void)
 {
     const char *reason;
-    ucs_status_t status;
 
 #if !defined(__SANITIZE_THREAD__) /* which brings a malloc() of its own */
     /* In this mode UCX's malloc() calls sbrk() under its lock, its hook of
@@ -181,30 +168,26 @@ static void uct_helper_events_install(void)
      * program asks for events. Not under Open MPI, which has hooks of its
      * own. */
     if (ucm_global_opts.mmap_hook_mode == UCM_MMAP_HOOK_RELOC) {
-        status = UCS_ERR_UNSUPPORTED;
         reason = "UCX's memory hooks deadlock with UCX_MEM_MMAP_HOOK_MODE="
                  "reloc";
         goto err;
     }
 #endif
 
-    status = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
-                                   UCT_HELPER_EVENTS_PRIORITY,
-                                   uct_helper_events_callback, NULL);
-    if (status != UCS_OK) {
+    if (ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED, UCT_HELPER_EVENTS_PRIORITY,
+                              uct_helper_events_callback, NULL) != UCS_OK) {
         reason = ucm_global_opts.enable_events ?
                  "UCX cannot install its memory hooks" :
                  "memory events are disabled by UCX_MEM_EVENTS";
         goto err;
     }
 
-    status = uct_helper_events_probe_first(&reason);
-    if (status != UCS_OK) {
+    reason = uct_helper_events_probe_first();
+    if (reason != NULL) {
         goto err_unset;
     }
 
-    status = ucm_test_events(UCM_EVENT_VM_UNMAPPED);
-    if (status != UCS_OK) {
+    if (ucm_test_events(UCM_EVENT_VM_UNMAPPED) != UCS_OK) {
         reason = "UCX's own test of its memory hooks fails";
         goto err_unset;
     }
@@ -213,7 +196,6 @@ static void uct_helper_events_install(void)
      * nothing else. */
     (void)ucm_set_event_handler(UCM_EVENT_VM_MAPPED, UCT_HELPER_EVENTS_PRIORITY,
                                 uct_helper_events_callback, NULL);
-    uct_helper_events_status = UCS_OK;
     ucs_store_relaxed(&uct_helper_events_installed, 1);
     return;
 
@@ -222,17 +204,15 @@ err_unset:
                             NULL);
 err:
     uct_helper_events_reason = reason;
-    uct_helper_events_status = status;
 }
 
-ucs_status_t uct_helper_events_check(const char **reason_p)
+const char *uct_helper_events_check(void)
 {
     const char *lost;
 
     pthread_once(&uct_helper_events_once, uct_helper_events_install);
-    lost      = ucs_load_relaxed(&uct_helper_events_lost);
-    *reason_p = (lost != NULL) ? lost : uct_helper_events_reason;
-    return (lost != NULL) ? UCS_ERR_UNSUPPORTED : uct_helper_events_status;
+    lost = ucs_load_relaxed(&uct_helper_events_lost);
+    return (lost != NULL) ? lost : uct_helper_events_reason;
 }
 
 void uct_helper_events_distrust(unsigned reason)
@@ -263,7 +243,7 @@ void uct_helper_events_recheck(uint64_t now)
     if (!ucs_load_relaxed(&uct_helper_events_installed) ||
         (ucs_load_relaxed(&uct_helper_events_lost) != NULL) ||
         !uct_helper_events_probe_is_due(now) ||
-        (uct_helper_events_probe_again(now, &reason) == UCS_OK)) {
+        ((reason = uct_helper_events_probe_again(now)) == NULL)) {
         return;
     }
 

@@ -16,11 +16,9 @@ BEGIN_C_DECLS
  * Install the handler and check that events arrive, from this thread and from
  * another. The first call decides for the process.
  *
- * @param [out] reason_p  What is missing, static text; NULL if nothing is.
- *
- * @return UCS_OK; otherwise nothing listens.
+ * @return NULL, or what is missing, static text; then nothing listens.
  */
-ucs_status_t uct_helper_events_check(const char **reason_p);
+const char *uct_helper_events_check(void);
 
 /**
  * Pass events on to @a cache. @ref uct_helper_events_check has succeeded.

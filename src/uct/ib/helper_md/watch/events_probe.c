@@ -24,11 +24,10 @@
 /* Bytes; the program's own hooks may run on it */
 #define UCT_HELPER_PROBE_STACK_SIZE (128ul << 10)
 
-/* One way in which memory leaves a mapping. The call must fail. */
-typedef struct uct_helper_probe_way {
-    void       (*leave)(char *address);
-    const char *reason;
-} uct_helper_probe_way_t;
+/* Ways in which memory leaves a mapping */
+#define UCT_HELPER_PROBE_WAYS 4
+#define UCT_HELPER_PROBE_UNHEARD(_call) \
+    _call " is not reported by UCX's memory hooks"
 
 /* The beginning of a function */
 typedef struct uct_helper_probe_code {
@@ -71,67 +70,46 @@ void uct_helper_events_probe_saw(uintptr_t address)
     }
 }
 
-static void uct_helper_probe_munmap(char *address)
+/* The call must fail. @return What to say if it is not reported */
+static const char *uct_helper_probe_leave(unsigned way, char *address)
 {
-    (void)munmap(address, 1);
+    switch (way) {
+    case 0:
+        (void)munmap(address, 1);
+        return UCT_HELPER_PROBE_UNHEARD("munmap()");
+    case 1:
+        (void)madvise(address, 1, MADV_DONTNEED);
+        return UCT_HELPER_PROBE_UNHEARD("madvise()");
+    case 2:
+        (void)mmap(address, 1, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+        return UCT_HELPER_PROBE_UNHEARD("mmap() over a mapping");
+    default:
+        (void)mremap(address, 1, 2, MREMAP_MAYMOVE);
+        return UCT_HELPER_PROBE_UNHEARD("mremap()");
+    }
 }
 
-static void uct_helper_probe_madvise(char *address)
+/* The probe's event is known by its address, which nothing else uses.
+ * @return NULL, or which event was missed; also of a thread's main function */
+static void *uct_helper_probe_all(void *arg)
 {
-    (void)madvise(address, 1, MADV_DONTNEED);
-}
+    char *address      = (char*)((uintptr_t)uct_helper_probe_place | 1);
+    int saved          = errno;
+    const char *reason = NULL;
+    unsigned way;
 
-static void uct_helper_probe_map_over(char *address)
-{
-    (void)mmap(address, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
-               -1, 0);
-}
-
-static void uct_helper_probe_mremap(char *address)
-{
-    (void)mremap(address, 1, 2, MREMAP_MAYMOVE);
-}
-
-static const uct_helper_probe_way_t uct_helper_probe_ways[] = {
-    {uct_helper_probe_munmap,
-     "munmap() is not reported by UCX's memory hooks"},
-    {uct_helper_probe_madvise,
-     "madvise() is not reported by UCX's memory hooks"},
-    {uct_helper_probe_map_over,
-     "mmap() over a mapping is not reported by UCX's memory hooks"},
-    {uct_helper_probe_mremap,
-     "mremap() is not reported by UCX's memory hooks"}
-};
-
-#define UCT_HELPER_PROBE_WAYS \
-    (sizeof(uct_helper_probe_ways) / sizeof(uct_helper_probe_ways[0]))
-
-/* The probe's event is known by its address, which nothing else uses */
-static ucs_status_t uct_helper_probe_way(const uct_helper_probe_way_t *way)
-{
-    char *address = (char*)((uintptr_t)uct_helper_probe_place | 1);
-    int saved     = errno;
-
-    ucs_store_relaxed(&uct_helper_probe_seen, 0);
-    ucs_store_relaxed(&uct_helper_probe_address, (uintptr_t)address);
-    way->leave(address);
-    ucs_store_relaxed(&uct_helper_probe_address, 0);
-    errno = saved;
-    return ucs_load_relaxed(&uct_helper_probe_seen) ? UCS_OK :
-                                                      UCS_ERR_UNSUPPORTED;
-}
-
-static ucs_status_t uct_helper_probe_all(const char **reason_p)
-{
-    unsigned i;
-
-    for (i = 0; i < UCT_HELPER_PROBE_WAYS; ++i) {
-        if (uct_helper_probe_way(&uct_helper_probe_ways[i]) != UCS_OK) {
-            *reason_p = uct_helper_probe_ways[i].reason;
-            return UCS_ERR_UNSUPPORTED;
+    for (way = 0; (way < UCT_HELPER_PROBE_WAYS) && (reason == NULL); ++way) {
+        ucs_store_relaxed(&uct_helper_probe_seen, 0);
+        ucs_store_relaxed(&uct_helper_probe_address, (uintptr_t)address);
+        reason = uct_helper_probe_leave(way, address);
+        ucs_store_relaxed(&uct_helper_probe_address, 0);
+        if (ucs_load_relaxed(&uct_helper_probe_seen)) {
+            reason = NULL;
         }
     }
-    return UCS_OK;
+    errno = saved;
+    return (void*)reason;
 }
 
 static void uct_helper_probe_keep_code(void)
@@ -182,48 +160,25 @@ static UCT_HELPER_PROBE_RACES uint64_t uct_helper_probe_sum_code(void)
     return sum;
 }
 
-/* @return The reason, or NULL */
-static void *uct_helper_probe_thread(void *arg)
-{
-    const char *reason = NULL;
-
-    uct_helper_probe_all(&reason);
-    return (void*)reason;
-}
-
 /* A hook may work in one thread only, so another one probes too. Without a
  * thread there is no helper either. */
-static ucs_status_t uct_helper_probe_elsewhere(const char **reason_p)
+static const char *uct_helper_probe_elsewhere(void)
 {
     ucs_spawned_t thread;
-    void *reason;
 
-    if (ucs_spawn(&thread, UCT_HELPER_PROBE_STACK_SIZE, uct_helper_probe_thread,
-                  NULL) != 0) {
-        return UCS_OK;
-    }
-
-    reason = ucs_spawn_join(&thread);
-    if (reason == NULL) {
-        return UCS_OK;
-    }
-
-    *reason_p = reason;
-    return UCS_ERR_UNSUPPORTED;
+    return (ucs_spawn(&thread, UCT_HELPER_PROBE_STACK_SIZE,
+                      uct_helper_probe_all, NULL) == 0) ?
+                   ucs_spawn_join(&thread) : NULL;
 }
 
-ucs_status_t uct_helper_events_probe_first(const char **reason_p)
+const char *uct_helper_events_probe_first(void)
 {
-    ucs_status_t status;
+    const char *reason;
 
     uct_helper_probe_keep_code();
     ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
-    status = uct_helper_probe_all(reason_p);
-    if (status != UCS_OK) {
-        return status;
-    }
-
-    return uct_helper_probe_elsewhere(reason_p);
+    reason = uct_helper_probe_all(NULL);
+    return (reason != NULL) ? reason : uct_helper_probe_elsewhere();
 }
 
 void uct_helper_events_probe_forget(void)
@@ -238,25 +193,24 @@ int uct_helper_events_probe_is_due(uint64_t now)
             ucs_load_relaxed(&uct_helper_probe_sum));
 }
 
-ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p)
+const char *uct_helper_events_probe_again(uint64_t now)
 {
-    ucs_status_t status;
+    const char *reason;
     int idle = 0;
 
     /* [E-PROBE] The acquire pairs with the release below. */
     if (!ucs_cas_acq_rel(&uct_helper_probe_busy, &idle, 1)) {
-        return UCS_OK;
+        return NULL;
     }
 
     /* The sum first: the next probe sees what is patched during this one. */
     ucs_store_relaxed(&uct_helper_probe_sum, uct_helper_probe_sum_code());
     ucs_store_relaxed(&uct_helper_probe_next, now + UCT_HELPER_EVENTS_PROBE_NS);
-    status = uct_helper_probe_all(reason_p);
-    if ((status == UCS_OK) && !uct_helper_probe_same_code()) {
-        *reason_p = "brk() is not hooked by UCX";
-        status    = UCS_ERR_UNSUPPORTED;
+    reason = uct_helper_probe_all(NULL);
+    if ((reason == NULL) && !uct_helper_probe_same_code()) {
+        reason = "brk() is not hooked by UCX";
     }
     /* [E-PROBE] The release pairs with the acquire above. */
     ucs_store_release(&uct_helper_probe_busy, 0);
-    return status;
+    return reason;
 }

@@ -3,7 +3,6 @@
 #define UCT_HELPER_EVENTS_PROBE_H_
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/type/status.h>
 
 #include <stdint.h>
 
@@ -31,12 +30,10 @@ void uct_helper_events_probe_saw(uintptr_t address);
 /**
  * The first probe, from this thread and from another one.
  *
- * @param [out] reason_p  Set on failure: a constant sentence to which "any
- *                        more" can be added.
- *
- * @return UCS_OK, or UCS_ERR_UNSUPPORTED if an event was missed.
+ * @return NULL, or which event was missed: a constant sentence to which "any more"
+ *         can be added.
  */
-ucs_status_t uct_helper_events_probe_first(const char **reason_p);
+const char *uct_helper_events_probe_first(void);
 
 /** @return Nonzero if it is time to probe again, or the code of one of these
  *          functions has changed. Any thread; takes some nanoseconds. */
@@ -44,7 +41,7 @@ int uct_helper_events_probe_is_due(uint64_t now);
 
 /** Probe again, unless another thread is at it. As
  *  @ref uct_helper_events_probe_first. */
-ucs_status_t uct_helper_events_probe_again(uint64_t now, const char **reason_p);
+const char *uct_helper_events_probe_again(uint64_t now);
 
 /** In a child: the thread that was probing does not exist here. */
 void uct_helper_events_probe_forget(void);

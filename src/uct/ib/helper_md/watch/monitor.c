@@ -20,40 +20,26 @@ static unsigned uct_helper_monitor_users;
 /* None: nothing is watched. Another file refuses a userfaultfd's requests. */
 static ucs_own_fd_t uct_helper_monitor_fd = UCS_OWN_FD_INIT;
 
-static void uct_helper_monitor_complain(int fd)
+/* The lock is held. @return NULL, or what was refused */
+static const char *uct_helper_monitor_create(void)
 {
-    static _Atomic(int) said;
+    const char *reason = NULL;
+    int fd             = uct_helper_uffd_open(&reason);
 
-    if (ucs_add_relaxed(&said, 1) == 0) {
-        ucs_helper_warn("the program has closed or replaced descriptor %d, "
-                        "which watches memory: new buffers are registered only "
-                        "while they are in use",
-                        fd);
-    }
-}
-
-/* The lock is held. */
-static ucs_status_t uct_helper_monitor_create(const char **reason_p)
-{
-    int fd;
-
-    fd = uct_helper_uffd_open(reason_p);
     if (fd < 0) {
-        return UCS_ERR_UNSUPPORTED;
+        return reason;
     }
 
     uct_helper_watched_clear();
     if (!ucs_own_fd_set(&uct_helper_monitor_fd, fd)) {
-        *reason_p = "the descriptor of userfaultfd is closed";
-        return UCS_ERR_NO_RESOURCE;
+        return "the descriptor of userfaultfd is closed";
     }
 
-    if (!uct_helper_reader_start(&uct_helper_monitor_fd, reason_p)) {
+    reason = uct_helper_reader_start(&uct_helper_monitor_fd);
+    if (reason != NULL) {
         ucs_own_fd_close(&uct_helper_monitor_fd);
-        return UCS_ERR_NO_RESOURCE;
     }
-
-    return UCS_OK;
+    return reason;
 }
 
 /* The child has no reader and no watched memory. Its copy of the descriptor
@@ -82,18 +68,18 @@ void uct_helper_monitor_forget(void)
     uct_helper_watched_forget();
 }
 
-ucs_status_t uct_helper_monitor_start(const char **reason_p)
+const char *uct_helper_monitor_start(void)
 {
-    ucs_status_t status = UCS_OK;
+    const char *reason = NULL;
 
     pthread_once(&uct_helper_monitor_once, uct_helper_monitor_at_fork);
     pthread_mutex_lock(&uct_helper_monitor_lock);
     if (uct_helper_monitor_users == 0) {
-        status = uct_helper_monitor_create(reason_p);
+        reason = uct_helper_monitor_create();
     }
-    uct_helper_monitor_users += (status == UCS_OK);
+    uct_helper_monitor_users += (reason == NULL);
     pthread_mutex_unlock(&uct_helper_monitor_lock);
-    return status;
+    return reason;
 }
 
 void uct_helper_monitor_stop(void)
@@ -129,17 +115,21 @@ static int uct_helper_monitor_watch_row(int fd, uct_helper_range_t *range)
 
 int uct_helper_monitor_watch(uct_helper_range_t *range)
 {
+    static _Atomic(int) said;
     int fd = ucs_own_fd_get(&uct_helper_monitor_fd);
 
-    if (fd < 0) {
-        fd = ucs_own_fd_number(&uct_helper_monitor_fd);
-        if (fd >= 0) {
-            uct_helper_monitor_complain(fd);
-        }
-        return 0;
+    if (fd >= 0) {
+        return uct_helper_monitor_watch_row(fd, range);
     }
 
-    return uct_helper_monitor_watch_row(fd, range);
+    fd = ucs_own_fd_number(&uct_helper_monitor_fd);
+    if ((fd >= 0) && (ucs_add_relaxed(&said, 1) == 0)) {
+        ucs_helper_warn("the program has closed or replaced descriptor %d, "
+                        "which watches memory: new buffers are registered only "
+                        "while they are in use",
+                        fd);
+    }
+    return 0;
 }
 
 /* @return The descriptor, or -1 if there is nothing to do: no memory is watched
@@ -169,8 +159,7 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
 static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
                                             uintptr_t end)
 {
-    (void)uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
-                                       &fd);
+    uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one, &fd);
 }
 
 /* If the kernel cannot be asked for a single mapping, only this one is watched:

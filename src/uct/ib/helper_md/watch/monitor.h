@@ -5,7 +5,6 @@
 #include "range.h"
 
 #include <ucs/sys/compiler_def.h>
-#include <ucs/type/status.h>
 
 #include <stdint.h>
 
@@ -40,12 +39,10 @@ BEGIN_C_DECLS
 /**
  * Start the monitor; the first user creates descriptor and reader.
  *
- * @param [out] reason_p  On failure what was refused, a constant string.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED if the kernel, its permissions or a
- *         seccomp filter refuse; UCS_ERR_NO_RESOURCE without a reader.
+ * @return NULL, or what was refused, by the kernel, its permissions or a seccomp
+ *         filter: a constant string.
  */
-ucs_status_t uct_helper_monitor_start(const char **reason_p);
+const char *uct_helper_monitor_start(void);
 
 /** The counterpart. After the last user nothing is watched, and the reader has
  *  ended. Not from a memory event. */

@@ -28,16 +28,18 @@
 #define UCT_HELPER_READER_RETRY_MS   1
 #define UCT_HELPER_READER_STACK_SIZE (256ul << 10)
 
+typedef struct uct_helper_reader_event {
+    uintptr_t address;
+    size_t    length;
+    int       is_gone;  /* the kernel has unmapped it */
+    int       is_noted; /* watched.h knows, or need not */
+} uct_helper_reader_event_t;
+
 /* Events that the reader has taken and not passed on yet. Used by the reader
  * only. */
 typedef struct uct_helper_reader_kept {
-    unsigned count;
-    struct {
-        uintptr_t address;
-        size_t    length;
-        int       is_gone;  /* the kernel has unmapped it */
-        int       is_noted; /* watched.h knows, or need not */
-    } events[UCT_HELPER_READER_KEPT_MAX];
+    unsigned                  count;
+    uct_helper_reader_event_t events[UCT_HELPER_READER_KEPT_MAX];
 } uct_helper_reader_kept_t;
 
 static ucs_spawned_t uct_helper_reader_thread;
@@ -51,11 +53,10 @@ static _Atomic(int) uct_helper_reader_must_unwatch;
  * NULL while the reader is awake and has not put up a new one. */
 static _Atomic(void*) uct_helper_reader_bell;
 
+/* Of what is still mapped, and of "everything", no note is removed */
 static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
-                                   uintptr_t address, size_t length)
+                                   uintptr_t address, size_t length, int is_gone)
 {
-    int is_gone = 1;
-
     if (kept->count == UCT_HELPER_READER_KEPT_MAX) {
         kept->count = 0;
         address     = 0;
@@ -63,11 +64,11 @@ static void uct_helper_reader_keep(uct_helper_reader_kept_t *kept,
         is_gone     = 0;
     }
 
-    kept->events[kept->count].address  = address;
-    kept->events[kept->count].length   = length;
-    kept->events[kept->count].is_gone  = is_gone;
-    kept->events[kept->count].is_noted = 0;
-    ++kept->count;
+    kept->events[kept->count++] = (uct_helper_reader_event_t){
+            .address  = address,
+            .length   = length,
+            .is_gone  = is_gone,
+            .is_noted = !is_gone};
 }
 
 static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
@@ -78,21 +79,19 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
         /* Nothing is registered at the memory's new place, unless an event was
          * missed. */
         uct_helper_reader_keep(kept, message->arg.remap.to,
-                               message->arg.remap.len);
+                               message->arg.remap.len, 1);
         uct_helper_reader_keep(kept, message->arg.remap.from,
-                               message->arg.remap.len);
+                               message->arg.remap.len, 1);
         break;
     case UFFD_EVENT_REMOVE:
         uct_helper_reader_keep(kept, message->arg.remove.start,
                                message->arg.remove.end -
-                               message->arg.remove.start);
-        kept->events[kept->count - 1].is_gone  = 0; /* is still mapped */
-        kept->events[kept->count - 1].is_noted = 1;
+                               message->arg.remove.start, 0);
         break;
     case UFFD_EVENT_UNMAP:
         uct_helper_reader_keep(kept, message->arg.remove.start,
                                message->arg.remove.end -
-                               message->arg.remove.start);
+                               message->arg.remove.start, 1);
         break;
     default:
         break;
@@ -100,16 +99,15 @@ static void uct_helper_reader_take(uct_helper_reader_kept_t *kept,
 }
 
 /* Moved memory is still watched at its new place. Without a note it may not be
- * joined with neighbours, no more. "Everything" removes no note. Nor does what was
- * read while another thread held the notes: the thread that unmapped has gone on, and
- * may have noted what it mapped there next. A note too many only lets more be watched. */
+ * joined with neighbours, no more. Nor is a note removed for what was read while
+ * another thread held the notes: the thread that unmapped has gone on, and may have
+ * noted what it mapped there next. A note too many only lets more be watched. */
 static void uct_helper_reader_note(uct_helper_reader_kept_t *kept, int holds)
 {
     unsigned i;
 
     for (i = 0; i < kept->count; ++i) {
-        if (holds && !kept->events[i].is_noted &&
-            (kept->events[i].length != SIZE_MAX)) {
+        if (holds && !kept->events[i].is_noted) {
             uct_helper_watched_remove_held(kept->events[i].address,
                                            kept->events[i].address +
                                            kept->events[i].length);
@@ -205,23 +203,11 @@ void uct_helper_reader_unwatch_all(void)
     uct_helper_reader_ring();
 }
 
-/* The bell has been unwatched with the rest. It is not unmapped: if it is
- * watched again by now, as part of a row, the reader would wait for itself. */
-static void uct_helper_reader_do_unwatch(int fd)
-{
-    uintptr_t bell;
-
-    uct_helper_uffd_unwatch_all(fd);
-    bell = (uintptr_t)ucs_load_relaxed(&uct_helper_reader_bell);
-    if (bell != 0) {
-        uct_helper_uffd_watch(fd, bell, bell + sysconf(_SC_PAGESIZE));
-    }
-}
-
 static void uct_helper_reader_loop(int fd)
 {
     uct_helper_reader_kept_t kept = {.count = 0};
     struct pollfd poll_fd         = {.fd = fd, .events = POLLIN};
+    uintptr_t bell;
 
     for (;;) {
         uct_helper_reader_put_up_bell(fd);
@@ -230,7 +216,14 @@ static void uct_helper_reader_loop(int fd)
         }
         if (ucs_load_relaxed(&uct_helper_reader_must_unwatch)) {
             ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
-            uct_helper_reader_do_unwatch(fd);
+            uct_helper_uffd_unwatch_all(fd);
+            /* The bell has been unwatched with the rest. It is not unmapped: if it
+             * is watched again by now, as part of a row, the reader would wait for
+             * itself. */
+            bell = (uintptr_t)ucs_load_relaxed(&uct_helper_reader_bell);
+            if (bell != 0) {
+                uct_helper_uffd_watch(fd, bell, bell + sysconf(_SC_PAGESIZE));
+            }
             continue;
         }
 
@@ -253,22 +246,11 @@ static void uct_helper_reader_loop(int fd)
     uct_helper_events_open();
 }
 
-/* The reader unwatches all memory itself: glibc gives this thread's stack back
- * at its end, and if that were watched it would wait for itself. Closing is not
- * enough: a child without fork handlers may have a copy. */
-static void uct_helper_reader_leave(int fd)
-{
-    uct_helper_reader_kept_t none = {.count = 0};
-
-    uct_helper_uffd_unwatch_all(fd);
-    uct_helper_reader_read(fd, &none);
-    close(fd);
-}
-
 static void *uct_helper_reader_main(void *arg)
 {
-    ucs_own_fd_t *own = arg;
-    int fd            = ucs_own_fd_number(own);
+    uct_helper_reader_kept_t none = {.count = 0};
+    ucs_own_fd_t *own             = arg;
+    int fd                        = ucs_own_fd_number(own);
     int is_apart;
 
     ucs_spawn_enter();
@@ -283,36 +265,39 @@ static void *uct_helper_reader_main(void *arg)
     sem_post(&uct_helper_reader_ready);
     if (is_apart) {
         uct_helper_reader_loop(fd);
-        uct_helper_reader_leave(fd);
+        /* The reader unwatches all memory itself: glibc gives this thread's stack
+         * back at its end, and if that were watched it would wait for itself.
+         * Closing is not enough: a child without fork handlers may have a copy. */
+        uct_helper_uffd_unwatch_all(fd);
+        uct_helper_reader_read(fd, &none);
+        close(fd);
     }
     ucs_spawn_leave();
     return NULL;
 }
 
-int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p)
+const char *uct_helper_reader_start(ucs_own_fd_t *own)
 {
+    const char *reason = NULL;
+
     ucs_store_relaxed(&uct_helper_reader_is_stopped, 0);
     ucs_store_relaxed(&uct_helper_reader_must_unwatch, 0);
     sem_init(&uct_helper_reader_ready, 0, 0);
     if (ucs_spawn(&uct_helper_reader_thread, UCT_HELPER_READER_STACK_SIZE,
                   uct_helper_reader_main, own) != 0) {
-        *reason_p = "a thread for userfaultfd is refused";
-        goto err;
+        reason = "a thread for userfaultfd is refused";
+    } else {
+        while (sem_wait(&uct_helper_reader_ready) != 0) {
+        }
+        if (!uct_helper_reader_is_apart) {
+            reason = "a thread cannot have descriptors of its own";
+            (void)ucs_spawn_join(&uct_helper_reader_thread);
+        }
     }
-
-    while (sem_wait(&uct_helper_reader_ready) != 0) {
+    if (reason != NULL) {
+        sem_destroy(&uct_helper_reader_ready);
     }
-    if (!uct_helper_reader_is_apart) {
-        *reason_p = "a thread cannot have descriptors of its own";
-        (void)ucs_spawn_join(&uct_helper_reader_thread);
-        goto err;
-    }
-
-    return 1;
-
-err:
-    sem_destroy(&uct_helper_reader_ready);
-    return 0;
+    return reason;
 }
 
 void uct_helper_reader_stop(void)

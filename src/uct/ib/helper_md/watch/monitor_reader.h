@@ -12,14 +12,12 @@
 /**
  * Start the thread.
  *
- * @param [in]  own       A userfaultfd. The thread has a reference of its own,
- *                        in a table of descriptors of its own; the caller's
- *                        stays the caller's.
- * @param [out] reason_p  On failure what was refused, a constant string.
+ * @param [in] own  A userfaultfd. The thread has a reference of its own, in a table
+ *                  of descriptors of its own; the caller's stays the caller's.
  *
- * @return Zero on failure.
+ * @return NULL, or what was refused, a constant string.
  */
-int uct_helper_reader_start(ucs_own_fd_t *own, const char **reason_p);
+const char *uct_helper_reader_start(ucs_own_fd_t *own);
 
 /**
  * Have it unwatch all memory, and end. It ends when all threads that wait for

@@ -58,12 +58,6 @@ static ucs_own_fd_t uct_helper_range_maps = UCS_OWN_FD_INIT;
 /* A thread reads its text */
 static _Atomic(int) uct_helper_range_is_read;
 
-static void uct_helper_range_is(uct_helper_range_sum_t *sum,
-                                uct_helper_range_kind_t kind)
-{
-    sum->kind = (kind > sum->kind) ? kind : sum->kind;
-}
-
 static uct_helper_range_kind_t uct_helper_vma_kind(const ucs_maps_vma_t *vma)
 {
     if (!(vma->flags & UCS_MAPS_READABLE)) {
@@ -74,17 +68,6 @@ static uct_helper_range_kind_t uct_helper_vma_kind(const ucs_maps_vma_t *vma)
     }
     return (vma->flags & UCS_MAPS_SHARED) ? UCT_HELPER_RANGE_SHARED :
                                                       UCT_HELPER_RANGE_PRIVATE;
-}
-
-static int uct_helper_vma_is_anonymous(const ucs_maps_vma_t *vma)
-{
-    return !vma->is_file && !(vma->flags & UCS_MAPS_SHARED);
-}
-
-static int uct_helper_vma_is_guard(const ucs_maps_vma_t *vma)
-{
-    return !(vma->flags & UCS_MAPS_ACCESS) &&
-           (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX);
 }
 
 static size_t uct_helper_range_stack_size(void)
@@ -121,8 +104,10 @@ static void uct_helper_range_feed_below(uct_helper_range_sum_t *sum,
                                         const ucs_maps_vma_t *vma)
 {
     uct_helper_range_feed_alike(sum, vma);
-    sum->guard_end = uct_helper_vma_is_guard(vma) ? vma->end : 0;
-    if (!uct_helper_vma_is_anonymous(vma)) {
+    sum->guard_end = (!(vma->flags & UCS_MAPS_ACCESS) &&
+                      (vma->end - vma->start <= UCT_HELPER_RANGE_GUARD_MAX)) ?
+                             vma->end : 0;
+    if (!ucs_maps_is_anonymous(vma)) {
         sum->run_next = 0;
         return;
     }
@@ -138,7 +123,7 @@ static int uct_helper_range_feed_above(uct_helper_range_sum_t *sum,
                                        const ucs_maps_vma_t *vma)
 {
     if (!sum->is_anonymous || (vma->start != sum->run_next) ||
-        !uct_helper_vma_is_anonymous(vma)) {
+        !ucs_maps_is_anonymous(vma)) {
         return 0;
     }
 
@@ -164,7 +149,7 @@ static int uct_helper_range_feed(void *arg, const ucs_maps_vma_t *vma)
     }
 
     if (vma->start > sum->next) {
-        uct_helper_range_is(sum, UCT_HELPER_RANGE_HOLE);
+        sum->kind = ucs_max(sum->kind, UCT_HELPER_RANGE_HOLE);
         return 0;
     }
 
@@ -175,8 +160,8 @@ static int uct_helper_range_feed(void *arg, const ucs_maps_vma_t *vma)
         }
     }
     uct_helper_range_feed_alike(sum, vma);
-    uct_helper_range_is(sum, uct_helper_vma_kind(vma));
-    sum->is_anonymous &= uct_helper_vma_is_anonymous(vma);
+    sum->kind = ucs_max(sum->kind, uct_helper_vma_kind(vma));
+    sum->is_anonymous &= ucs_maps_is_anonymous(vma);
     sum->next          = vma->end;
     sum->run_next      = vma->end;
     return 1;
@@ -190,7 +175,7 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
     uintptr_t stack_end;
 
     if (sum->next < sum->end) {
-        uct_helper_range_is(sum, UCT_HELPER_RANGE_HOLE);
+        sum->kind = ucs_max(sum->kind, UCT_HELPER_RANGE_HOLE);
     }
 
     if ((sum->guard_end == 0) || (sum->guard_end != sum->first)) {
@@ -199,7 +184,7 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
 
     stack_end = sum->guard_end + uct_helper_range_stack_size();
     if (sum->start < stack_end) {
-        uct_helper_range_is(sum, UCT_HELPER_RANGE_STACK);
+        sum->kind = ucs_max(sum->kind, UCT_HELPER_RANGE_STACK);
     }
     return stack_end;
 }
@@ -215,7 +200,7 @@ static void uct_helper_range_query_below(int fd, uct_helper_range_sum_t *sum,
     while ((count < UCT_HELPER_RANGE_RUN_MAX) && (start > 0) &&
            (ucs_maps_query(fd, start - 1, 0, &below[count]) == 0)) {
         start = below[count].start;
-        if (!uct_helper_vma_is_anonymous(&below[count++])) {
+        if (!ucs_maps_is_anonymous(&below[count++])) {
             break;
         }
     }
@@ -252,21 +237,11 @@ static int uct_helper_range_begin(ucs_own_fd_t *own)
                    ucs_maps_open(own);
 }
 
-/* @return 0, or a negative errno, also if it may have been another file's text */
-static int uct_helper_range_read_of(ucs_own_fd_t *own, ucs_maps_func_t func,
-                                    void *arg)
-{
-    int ret = ucs_maps_each(ucs_own_fd_number(own), func, arg);
-
-    return (ucs_own_fd_get(own) < 0) ? -EBADF : ret;
-}
-
 /* One thread at a time reads the text of the mappings. A line's offset changes with
  * them, and the kernel keeps one reader's place in a file, no more. */
 static int uct_helper_range_read(ucs_maps_func_t func, void *arg)
 {
     ucs_own_fd_t *kept = &uct_helper_range_maps;
-    ucs_own_fd_t own   = UCS_OWN_FD_INIT;
     int ret            = -ENOENT;
     int is_done        = 0;
     int idle           = 0;
@@ -278,39 +253,25 @@ static int uct_helper_range_read(ucs_maps_func_t func, void *arg)
         fd      = ucs_own_fd_get(kept);
         is_done = (fd < 0) || ucs_maps_has_text(fd);
         if ((fd >= 0) && is_done) {
-            ret = uct_helper_range_read_of(kept, func, arg);
+            ret = ucs_maps_each(kept, func, arg);
         }
         ucs_store_relaxed(&uct_helper_range_is_read, 0);
     }
 
-    if (!is_done && (ucs_maps_open(&own) >= 0)) {
-        ret = uct_helper_range_read_of(&own, func, arg);
-        ucs_own_fd_close(&own);
-    }
-    return ret;
-}
-
-static int uct_helper_range_ask_query(uct_helper_range_sum_t *sum)
-{
-    ucs_own_fd_t own = UCS_OWN_FD_INIT;
-    int fd           = uct_helper_range_begin(&own);
-    int ret;
-
-    if (fd < 0) {
-        return -ENOENT;
-    }
-    ret = uct_helper_range_query(fd, sum);
-    ucs_own_fd_close(&own);
-    return ret;
+    return is_done ? ret : ucs_maps_read(func, arg);
 }
 
 static int uct_helper_range_ask(uct_helper_range_way_t way,
                                 uct_helper_range_sum_t *sum)
 {
-    int ret = -ENOTTY;
+    ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int ret          = -ENOTTY;
+    int fd;
 
     if (way != UCT_HELPER_RANGE_WAY_PARSE) {
-        ret = uct_helper_range_ask_query(sum);
+        fd  = uct_helper_range_begin(&own);
+        ret = (fd < 0) ? -ENOENT : uct_helper_range_query(fd, sum);
+        ucs_own_fd_close(&own);
     }
     if ((way == UCT_HELPER_RANGE_WAY_PARSE) ||
         ((way == UCT_HELPER_RANGE_WAY_AUTO) && (ret != 0) &&
@@ -370,22 +331,6 @@ uct_helper_range_kind_t uct_helper_range_find(uct_helper_range_way_t way,
     return range_p->kind;
 }
 
-/* The visitor of mappings */
-typedef struct uct_helper_range_visit {
-    void (*visit)(uintptr_t start, uintptr_t end, void *arg);
-    void *arg;
-} uct_helper_range_visit_t;
-
-static int uct_helper_range_visit_one(void *arg, const ucs_maps_vma_t *vma)
-{
-    const uct_helper_range_visit_t *visit = arg;
-
-    if (uct_helper_vma_is_anonymous(vma)) {
-        visit->visit(vma->start, vma->end, visit->arg);
-    }
-    return 1;
-}
-
 static int uct_helper_range_count_one(void *arg, const ucs_maps_vma_t *vma)
 {
     ++*(long*)arg;
@@ -401,49 +346,22 @@ long uct_helper_range_count(void)
                    -1;
 }
 
-/* For the reader of kernel events, whose table of descriptors has nothing in it that is
- * kept in the program's */
-void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
-                                         void *arg),
-                           void *arg)
-{
-    uct_helper_range_visit_t each = {.visit = visit, .arg = arg};
-    ucs_own_fd_t own              = UCS_OWN_FD_INIT;
-    int fd;
-
-    fd = ucs_maps_open(&own);
-    if (fd >= 0) {
-        (void)ucs_maps_each(fd, uct_helper_range_visit_one, &each);
-        ucs_own_fd_close(&own);
-    }
-}
-
-int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
-                                 void (*visit)(uintptr_t start, uintptr_t end,
-                                               void *arg),
-                                 void *arg)
+void uct_helper_range_each_within(uintptr_t start, uintptr_t end,
+                                  void (*visit)(uintptr_t start, uintptr_t end,
+                                                void *arg),
+                                  void *arg)
 {
     ucs_own_fd_t own = UCS_OWN_FD_INIT;
+    int fd           = uct_helper_range_begin(&own);
     ucs_maps_vma_t vma;
-    int ret;
-    int fd;
 
-    fd = uct_helper_range_begin(&own);
-    if (fd < 0) {
-        return 0;
-    }
-
-    while ((ret = ucs_maps_query(fd, start, UCS_MAPS_NEXT, &vma)) == 0) {
-        if (vma.start >= end) {
-            break;
-        }
-        if (uct_helper_vma_is_anonymous(&vma)) {
+    for (; (fd >= 0) && (ucs_maps_query(fd, start, UCS_MAPS_NEXT, &vma) == 0) &&
+           (vma.start < end); start = vma.end) {
+        if (ucs_maps_is_anonymous(&vma)) {
             visit(vma.start, vma.end, arg);
         }
-        start = vma.end;
     }
     ucs_own_fd_close(&own);
-    return (ret == 0) || (ret == -ENOENT);
 }
 
 static void uct_helper_range_learn_stack(void)
@@ -454,18 +372,14 @@ static void uct_helper_range_learn_stack(void)
 
     /* No buffer of the program's lies on a helper's stack, and asking for the
      * stack allocates */
-    if (ucs_thread_is_helper() || (syscall(SYS_gettid) == getpid()) ||
-        (pthread_getattr_np(pthread_self(), &attr) != 0)) {
-        goto out;
+    if (!ucs_thread_is_helper() && (syscall(SYS_gettid) != getpid()) &&
+        (pthread_getattr_np(pthread_self(), &attr) == 0)) {
+        if (pthread_attr_getstack(&attr, &address, &size) == 0) {
+            uct_helper_range_stack.start = (uintptr_t)address;
+            uct_helper_range_stack.end   = (uintptr_t)address + size;
+        }
+        pthread_attr_destroy(&attr);
     }
-
-    if (pthread_attr_getstack(&attr, &address, &size) == 0) {
-        uct_helper_range_stack.start = (uintptr_t)address;
-        uct_helper_range_stack.end   = (uintptr_t)address + size;
-    }
-    pthread_attr_destroy(&attr);
-
-out:
     uct_helper_range_stack.known = 1;
 }
 
@@ -485,9 +399,7 @@ int uct_helper_range_is_resident(uintptr_t start, uintptr_t end)
     size_t count, i;
 
     for (; start < end; start += count * page) {
-        count = (end - start) / page;
-        count = (count > UCT_HELPER_RANGE_PAGES) ? UCT_HELPER_RANGE_PAGES :
-                                                   count;
+        count = ucs_min((end - start) / page, UCT_HELPER_RANGE_PAGES);
         if (mincore((void*)start, count * page, pages) != 0) {
             return 0;
         }

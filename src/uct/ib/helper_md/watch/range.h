@@ -4,7 +4,6 @@
 
 #include <ucs/sys/compiler_def.h>
 
-#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -102,18 +101,12 @@ void uct_helper_range_forget(void);
  */
 int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end);
 
-/** Visit all private anonymous mappings of the process, in ascending order. The
- *  visitor may change them. */
-void uct_helper_range_each(void (*visit)(uintptr_t start, uintptr_t end,
-                                         void *arg),
-                           void *arg);
-
-/** Visit those that overlap [@a start, @a end), one question each. @return Zero
- *  if the kernel cannot do that (before Linux 6.11). */
-int uct_helper_range_each_within(uintptr_t start, uintptr_t end,
-                                 void (*visit)(uintptr_t start, uintptr_t end,
-                                               void *arg),
-                                 void *arg);
+/** Visit private anonymous mappings that overlap [@a start, @a end), one question
+ *  each; none before Linux 6.11. The visitor may change them. */
+void uct_helper_range_each_within(uintptr_t start, uintptr_t end,
+                                  void (*visit)(uintptr_t start, uintptr_t end,
+                                                void *arg),
+                                  void *arg);
 
 /** @return Nonzero if all pages of the range are in memory, so that pinning
  *          them faults none of them in. Both ends are page boundaries. */

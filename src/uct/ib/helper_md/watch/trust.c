@@ -65,19 +65,6 @@ void uct_helper_trust_begin(void)
     (void)uct_helper_trust_get_limit();
 }
 
-/* Regions first: unwatched memory must not stay registered. Nothing is watched
- * anew meanwhile, because of uct_helper_trust_near. */
-static void uct_helper_trust_end(long limit)
-{
-    ucs_store_relaxed(&uct_helper_trust_near, 1);
-    uct_helper_events_distrust(UCS_REGCACHE_DISTRUST_VMAS);
-    uct_helper_monitor_unwatch_all();
-    ucs_helper_warn(
-            "the process nears vm.max_map_count=%ld mappings: memory is "
-            "registered only while it is in use",
-            limit);
-}
-
 static void uct_helper_trust_count(uint64_t now)
 {
     int was_near   = ucs_load_relaxed(&uct_helper_trust_near);
@@ -97,7 +84,15 @@ static void uct_helper_trust_count(uint64_t now)
                       is_near ? LONG_MAX :
                                 (left - reserve) / UCT_HELPER_TRUST_PER_WATCH);
     if (is_near && !was_near) {
-        uct_helper_trust_end(limit);
+        /* Regions first: unwatched memory must not stay registered. Nothing is
+         * watched anew meanwhile, because of the first line. */
+        ucs_store_relaxed(&uct_helper_trust_near, 1);
+        uct_helper_events_distrust(UCS_REGCACHE_DISTRUST_VMAS);
+        uct_helper_monitor_unwatch_all();
+        ucs_helper_warn(
+                "the process nears vm.max_map_count=%ld mappings: memory is "
+                "registered only while it is in use",
+                limit);
     } else if (!is_near && was_near) {
         ucs_store_relaxed(&uct_helper_trust_near, 0);
         uct_helper_events_trust(UCS_REGCACHE_DISTRUST_VMAS);

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "uffd.h"
-#include "range.h"
+
+#include <ucs/sys/mem/maps.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -103,13 +104,17 @@ int uct_helper_uffd_unwatch(int fd, uintptr_t start, uintptr_t end)
     return uct_helper_uffd_control(fd, UFFDIO_UNREGISTER, &range) == 0;
 }
 
-static void uct_helper_uffd_unwatch_one(uintptr_t start, uintptr_t end,
-                                        void *arg)
+static int uct_helper_uffd_unwatch_one(void *arg, const ucs_maps_vma_t *vma)
 {
-    (void)uct_helper_uffd_unwatch(*(int*)arg, start, end);
+    if (ucs_maps_is_anonymous(vma)) {
+        (void)uct_helper_uffd_unwatch(*(int*)arg, vma->start, vma->end);
+    }
+    return 1;
 }
 
+/* The reader of kernel events calls this, whose table of descriptors has nothing in
+ * it that is kept in the program's */
 void uct_helper_uffd_unwatch_all(int fd)
 {
-    uct_helper_range_each(uct_helper_uffd_unwatch_one, &fd);
+    (void)ucs_maps_read(uct_helper_uffd_unwatch_one, &fd);
 }

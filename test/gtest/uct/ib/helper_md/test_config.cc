@@ -30,27 +30,23 @@ protected:
 
     void set_defaults()
     {
-        m_options.helper      = text("y");
-        m_options.policy      = text("predict");
-        m_options.max_slowdown = text("0.5%");
-        m_options.region_bytes = text("2k");
-        m_options.min_size    = text("16k");
-        m_options.max_pinned  = text("inf");
-        m_options.max_regions = text("auto");
-        m_options.node_max_pinned = text("inf");
-        m_options.cpu_policy  = text("idle");
-        m_options.coalesce    = text("off");
-        m_options.monitor     = text("auto");
-        m_options.report      = text("");
-        m_options.trace       = text("");
-        m_options.cpu         = text("auto");
-        m_options.log         = text("warn");
-        m_options.syslog      = text("none");
-        m_options.pin         = text("y");
-        m_options.pin_cost    = text("");
-        m_options.pin_reg_cost = text("");
-        m_options.pin_max_regions = text("inf");
-        m_options.pin_verify  = text("n");
+        for (unsigned i = 0; i < UCT_HELPER_NUM_OPTIONS; ++i) {
+            m_options.text[i] = text(uct_helper_options_table[i].super.value);
+        }
+        option("UCX_MD_HELPER")          = text("y");
+        option("UCX_MD_HELPER_COALESCE") = text("off");
+        option("UCX_MD_PIN")             = text("y");
+    }
+
+    char *&option(const char *name)
+    {
+        unsigned i = 0;
+
+        while (strcmp(uct_helper_options_table[i].super.name,
+                      name + strlen("UCX_MD_"))) {
+            ++i;
+        }
+        return m_options.text[i];
     }
 
     static char *text(const char *value)
@@ -66,10 +62,10 @@ protected:
 
     /* What the field of the configuration is by this value */
     template<typename T>
-    T parsed(char *uct_helper_options_t::*option, const char *value,
+    T parsed(const char *name, const char *value,
              T uct_helper_config_t::*field)
     {
-        m_options.*option = text(value);
+        option(name) = text(value);
         EXPECT_EQ(UCS_OK, parse()) << value << ": " << m_error;
         return m_config.*field;
     }
@@ -79,7 +75,8 @@ protected:
     {
         ASSERT_EQ(UCS_ERR_INVALID_PARAM, parse()) << name << "=" << value;
         std::string error = m_error;
-        EXPECT_NE(std::string::npos, error.find(name)) << error;
+        EXPECT_NE(std::string::npos,
+                  error.find(std::string(name) + ":")) << error;
         EXPECT_NE(std::string::npos,
                   error.find("'" + std::string(value) + "'")) << error;
         EXPECT_NE(std::string::npos, error.find("allowed")) << error;
@@ -94,7 +91,7 @@ protected:
         EXPECT_EQ(16384u, m_config.min_size);
         EXPECT_EQ(SIZE_MAX, m_config.max_pinned);
         EXPECT_EQ(UCT_HELPER_REGIONS_AUTO, int(m_config.max_regions));
-        EXPECT_EQ(0u, m_config.pin_max_regions);
+        EXPECT_EQ(ULONG_MAX, m_config.pin_max_regions);
         EXPECT_EQ(SIZE_MAX, m_config.node_max_pinned);
         EXPECT_EQ(UCT_HELPER_CPU_POLICY_IDLE, m_config.cpu_policy);
         EXPECT_EQ(UCT_HELPER_MONITOR_AUTO, m_config.monitor);
@@ -140,7 +137,7 @@ TEST_F(test_config, numbers_have_a_point_in_every_locale)
     EXPECT_DOUBLE_EQ(0.5, strtod("0,5", nullptr));
     EXPECT_EQ(UCS_OK, parse()) << m_error;
     EXPECT_DOUBLE_EQ(0.005, m_config.max_slowdown);
-    m_options.pin_cost = text("1.5us,0.25us");
+    option("UCX_MD_PIN_COST") = text("1.5us,0.25us");
     EXPECT_EQ(UCS_OK, parse()) << m_error;
     EXPECT_DOUBLE_EQ(1500, m_config.pin_base_ns);
     setlocale(LC_NUMERIC, "C");
@@ -154,10 +151,7 @@ TEST_F(test_config, defaults_are_valid)
     expect_defaults();
 }
 
-using options = uct_helper_options_t;
-
 struct bad_values {
-    char                      *options::*field;
     const char                *name;
     std::vector<const char *> values;
 };
@@ -165,29 +159,29 @@ struct bad_values {
 TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
 {
     const bad_values bad[] = {
-        {&options::helper, "UCX_MD_HELPER:", {"perhaps"}},
-        {&options::policy, "UCX_MD_HELPER_POLICY", {"papers"}},
-        {&options::max_slowdown, "UCX_MD_HELPER_MAX_SLOWDOWN",
+        {"UCX_MD_HELPER", {"perhaps"}},
+        {"UCX_MD_HELPER_POLICY", {"papers"}},
+        {"UCX_MD_HELPER_MAX_SLOWDOWN",
          {"", "0", "0.0009%", "100.1%", "-1%", "nan", "0.5 %"}},
-        {&options::region_bytes, "UCX_MD_HELPER_REGION_BYTES",
+        {"UCX_MD_HELPER_REGION_BYTES",
          {"", "inf", "-1", "1t", "1025m", "1073741825"}},
-        {&options::min_size, "UCX_MD_HELPER_MIN_SIZE", {"16q"}},
-        {&options::max_pinned, "UCX_MD_HELPER_MAX_PINNED", {"-1"}},
-        {&options::node_max_pinned, "UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
-        {&options::cpu_policy, "UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
-        {&options::coalesce, "UCX_MD_HELPER_COALESCE", {"on"}},
-        {&options::max_regions, "UCX_MD_HELPER_MAX_REGIONS", {"0", "", "some"}},
-        {&options::monitor, "UCX_MD_HELPER_MONITOR", {"kernel"}},
-        {&options::report, "UCX_MD_HELPER_REPORT", {"json:"}},
-        {&options::cpu, "UCX_MD_HELPER_CPU", {"3-1"}},
-        {&options::log, "UCX_MD_HELPER_LOG", {"loud", "none"}},
-        {&options::syslog, "UCX_MD_HELPER_SYSLOG", {"", "loud"}}
+        {"UCX_MD_HELPER_MIN_SIZE", {"16q"}},
+        {"UCX_MD_HELPER_MAX_PINNED", {"-1"}},
+        {"UCX_MD_HELPER_NODE_MAX_PINNED", {"some"}},
+        {"UCX_MD_HELPER_CPU_POLICY", {"greedy"}},
+        {"UCX_MD_HELPER_COALESCE", {"on"}},
+        {"UCX_MD_HELPER_MAX_REGIONS", {"0", "", "some"}},
+        {"UCX_MD_HELPER_MONITOR", {"kernel"}},
+        {"UCX_MD_HELPER_REPORT", {"json:"}},
+        {"UCX_MD_HELPER_CPU", {"3-1"}},
+        {"UCX_MD_HELPER_LOG", {"loud", "none"}},
+        {"UCX_MD_HELPER_SYSLOG", {"", "loud"}}
     };
 
     for (const auto &entry : bad) {
         for (const char *value : entry.values) {
             set_defaults();
-            m_options.*entry.field = text(value);
+            option(entry.name) = text(value);
             expect_error(entry.name, value);
             EXPECT_EQ(0, m_config.helper) << entry.name;
             EXPECT_EQ(1, m_config.pin) << entry.name;
@@ -199,19 +193,19 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
 TEST_F(test_config, bad_pin_value_turns_only_pin_off)
 {
     const bad_values bad[] = {
-        {&options::pin_cost, "UCX_MD_PIN_COST", {"5us"}},
-        {&options::pin_reg_cost, "UCX_MD_PIN_REG_COST",
+        {"UCX_MD_PIN_COST", {"5us"}},
+        {"UCX_MD_PIN_REG_COST",
          {"0", "0ns", "-1us", "nan", "2s", "1us,1ns"}},
-        {&options::pin_max_regions, "UCX_MD_PIN_MAX_REGIONS",
+        {"UCX_MD_PIN_MAX_REGIONS",
          {"", "0", "auto", "-1", "8k"}},
-        {&options::pin_verify, "UCX_MD_PIN_VERIFY", {"always"}},
-        {&options::pin, "UCX_MD_PIN:", {"2"}}
+        {"UCX_MD_PIN_VERIFY", {"always"}},
+        {"UCX_MD_PIN", {"2"}}
     };
 
     for (const auto &entry : bad) {
         for (const char *value : entry.values) {
             set_defaults();
-            m_options.*entry.field = text(value);
+            option(entry.name) = text(value);
             expect_error(entry.name, value);
             EXPECT_EQ(0, m_config.pin) << entry.name;
             EXPECT_EQ(1, m_config.helper) << entry.name;
@@ -226,25 +220,25 @@ TEST_F(test_config, coalesce_by_name)
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(UCS_REGCACHE_COVER_OFF, m_config.coalesce);
     EXPECT_EQ(UCS_REGCACHE_COVER_LOCAL,
-              parsed(&options::coalesce, "local", &config::coalesce));
+              parsed("UCX_MD_HELPER_COALESCE", "local", &config::coalesce));
     EXPECT_EQ(UCS_REGCACHE_COVER_REMOTE,
-              parsed(&options::coalesce, "Remote", &config::coalesce));
+              parsed("UCX_MD_HELPER_COALESCE", "Remote", &config::coalesce));
 }
 
 TEST_F(test_config, a_registration_may_hold_nothing_or_up_to_a_gigabyte)
 {
-    EXPECT_EQ(0u, parsed(&options::region_bytes, "0", &config::region_bytes));
+    EXPECT_EQ(0u, parsed("UCX_MD_HELPER_REGION_BYTES", "0", &config::region_bytes));
     EXPECT_EQ(1ul << 30,
-              parsed(&options::region_bytes, "1g", &config::region_bytes));
+              parsed("UCX_MD_HELPER_REGION_BYTES", "1g", &config::region_bytes));
 }
 
 TEST_F(test_config, registrations_of_a_device)
 {
     EXPECT_EQ(ULONG_MAX,
-              parsed(&options::max_regions, "INF", &config::max_regions));
-    EXPECT_EQ(64u, parsed(&options::pin_max_regions, "64",
+              parsed("UCX_MD_HELPER_MAX_REGIONS", "INF", &config::max_regions));
+    EXPECT_EQ(64u, parsed("UCX_MD_PIN_MAX_REGIONS", "64",
                           &config::pin_max_regions));
-    EXPECT_EQ(1u, parsed(&options::max_regions, "1", &config::max_regions));
+    EXPECT_EQ(1u, parsed("UCX_MD_HELPER_MAX_REGIONS", "1", &config::max_regions));
 }
 
 TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
@@ -256,7 +250,7 @@ TEST_F(test_config, slowdown_is_a_share_or_a_percentage)
                 {"0.001%", 1e-5}, {"100%", 1},     {"1", 1}};
 
     for (const auto &entry : good) {
-        EXPECT_DOUBLE_EQ(entry.share, parsed(&options::max_slowdown, entry.text,
+        EXPECT_DOUBLE_EQ(entry.share, parsed("UCX_MD_HELPER_MAX_SLOWDOWN", entry.text,
                                              &config::max_slowdown));
     }
 }
@@ -265,22 +259,22 @@ TEST_F(test_config, what_the_software_nic_tells)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_EQ(0.0, m_config.pin_told_ns);
-    EXPECT_EQ(180.0, parsed(&options::pin_reg_cost, "180ns",
+    EXPECT_EQ(180.0, parsed("UCX_MD_PIN_REG_COST", "180ns",
                             &config::pin_told_ns));
-    EXPECT_EQ(1e9, parsed(&options::pin_reg_cost, "1s", &config::pin_told_ns));
+    EXPECT_EQ(1e9, parsed("UCX_MD_PIN_REG_COST", "1s", &config::pin_told_ns));
 }
 
 TEST_F(test_config, pin_verify_by_name)
 {
     ASSERT_EQ(UCS_OK, parse());
     EXPECT_FALSE(m_config.pin_verify);
-    EXPECT_TRUE(parsed(&options::pin_verify, "on", &config::pin_verify));
+    EXPECT_TRUE(parsed("UCX_MD_PIN_VERIFY", "on", &config::pin_verify));
 }
 
 TEST_F(test_config, policies_by_name)
 {
     for (unsigned i = 0; ucs_regcache_policy_names[i] != nullptr; ++i) {
-        EXPECT_EQ(i, unsigned(parsed(&options::policy,
+        EXPECT_EQ(i, unsigned(parsed("UCX_MD_HELPER_POLICY",
                                      ucs_regcache_policy_names[i],
                                      &config::policy)));
     }
@@ -289,14 +283,14 @@ TEST_F(test_config, policies_by_name)
 TEST_F(test_config, switches)
 {
     for (const char *yes : {"y", "Y", "yes", "on", "1"}) {
-        EXPECT_EQ(1, parsed(&options::helper, yes, &config::helper)) << yes;
+        EXPECT_EQ(1, parsed("UCX_MD_HELPER", yes, &config::helper)) << yes;
     }
     for (const char *no : {"n", "No", "off", "0"}) {
-        EXPECT_EQ(0, parsed(&options::helper, no, &config::helper)) << no;
+        EXPECT_EQ(0, parsed("UCX_MD_HELPER", no, &config::helper)) << no;
     }
     for (const char *bad : {"", "2", "yy", "true", " y"}) {
-        m_options.helper = text(bad);
-        expect_error("UCX_MD_HELPER:", bad);
+        option("UCX_MD_HELPER") = text(bad);
+        expect_error("UCX_MD_HELPER", bad);
     }
 }
 
@@ -448,7 +442,7 @@ TEST(test_config_env, table_is_listed_with_help)
             ++fields;
         }
     }
-    EXPECT_EQ(sizeof(uct_helper_options_t) / sizeof(char*), fields);
+    EXPECT_EQ(unsigned(UCT_HELPER_NUM_OPTIONS), fields);
 }
 
 /* Exit code where a file system gives no program other rights (nosuid) */

@@ -560,7 +560,7 @@ TEST_F(test_report, domains_add_up)
     uct_helper_report_add_note(&m_figures, "one");
     EXPECT_EQ(1u, m_figures.num_notes);
     for (int i = 0; i < 100; ++i) {
-        uct_helper_report_add_note(&m_figures, std::to_string(i).c_str());
+        uct_helper_report_add_note(&m_figures, "%d", i);
     }
     EXPECT_EQ(unsigned(UCT_HELPER_REPORT_NOTES_MAX), m_figures.num_notes);
 }

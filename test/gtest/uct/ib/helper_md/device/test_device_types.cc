@@ -10,9 +10,7 @@
 /* Whether the kernel lets this process watch memory */
 static bool can_watch()
 {
-    const char *reason;
-
-    if (uct_helper_monitor_start(&reason) != UCS_OK) {
+    if (uct_helper_monitor_start() != nullptr) {
         return false;
     }
     uct_helper_monitor_stop();
