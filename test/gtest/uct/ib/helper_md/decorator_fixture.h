@@ -37,6 +37,9 @@ protected:
 
     void TearDown() override
     {
+        if (lower.now() != lower.ops()) {
+            close(lower);
+        }
         if (m_buffer != nullptr) {
             munmap(m_buffer, TEST_LENGTH);
         }
@@ -103,6 +106,7 @@ protected:
 
     uct_helper_config_t m_config;
     void                *m_buffer = nullptr;
+    fake_lower          lower; /* of a test that attaches one, and need not close it */
 };
 
 #endif

@@ -60,7 +60,7 @@ protected:
 
 TEST_F(test_node_domains, enter_and_leave_the_ledger)
 {
-    fake_lower lower, second;
+    fake_lower second;
 
     attach(lower);
     auto mapped = map_ledger();
@@ -152,7 +152,7 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
  * so does what another device has not. */
 TEST_F(test_node_domains, a_device_has_so_many_registrations)
 {
-    fake_lower lower, other;
+    fake_lower other;
 
     m_config.max_regions = 4;
     attach(lower);
@@ -193,7 +193,6 @@ TEST_F(test_node_domains, a_device_has_so_many_registrations)
 TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
 {
     auto mapped = map_ledger();
-    fake_lower lower;
 
     attach(lower);
     dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
@@ -213,7 +212,6 @@ TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
         return (ucs_load_relaxed(&mapped->owner[1]) == 0) ? 0 : 3;
     }));
     EXPECT_EQ(TEST_LENGTH, sum(mapped));
-    close(lower);
 }
 
 /* Nobody wakes the thread: it must see that the word has changed since */
