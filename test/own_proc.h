@@ -78,4 +78,36 @@ static inline int own_proc_threads(const char *name, pid_t *thread_p)
     return count;
 }
 
+/** @return Lines of /proc/self/maps, 0 if nobody tells. */
+static inline unsigned own_proc_mappings(void)
+{
+    FILE *file     = fopen("/proc/self/maps", "r");
+    unsigned count = 0;
+    int c;
+
+    while ((file != NULL) && ((c = getc(file)) != EOF)) {
+        count += (c == '\n');
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return count;
+}
+
+/** @return Descriptors that this process has open, 0 if nobody tells. */
+static inline unsigned own_proc_descriptors(void)
+{
+    DIR *dir       = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    while ((dir != NULL) && (readdir(dir) != NULL)) {
+        ++count;
+    }
+    if (dir != NULL) {
+        closedir(dir);
+        count -= 3; /* ".", "..", and that of the folder */
+    }
+    return count;
+}
+
 #endif

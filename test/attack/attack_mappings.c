@@ -8,6 +8,7 @@
  */
 
 #include "attack.h"
+#include "../own_proc.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -102,22 +103,6 @@ static void run_above_guard(uct_md_h md)
     grow(buffer, LARGE_SIZE, 2 * LARGE_SIZE);
 }
 
-static long count_mappings(void)
-{
-    FILE *file = fopen("/proc/self/maps", "r");
-    long count = 0;
-    int c;
-
-    if (file == NULL) {
-        attack_die("no /proc/self/maps");
-    }
-    while ((c = getc(file)) != EOF) {
-        count += (c == '\n');
-    }
-    fclose(file);
-    return count;
-}
-
 /* Each beside the one before, and every other one communicated */
 static void many(uct_md_h md, void *(*map)(size_t length))
 {
@@ -135,12 +120,12 @@ static void many(uct_md_h md, void *(*map)(size_t length))
 
 static void run_mappings(uct_md_h md)
 {
-    long count;
+    unsigned count;
 
     many(md, attack_map);
-    count = count_mappings();
-    if (count > FEW) {
-        attack_die("%ld mappings", count);
+    count = own_proc_mappings();
+    if ((count == 0) || (count > FEW)) {
+        attack_die("%u mappings", count);
     }
     puts("few mappings");
 }

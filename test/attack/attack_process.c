@@ -9,8 +9,8 @@
  */
 
 #include "attack.h"
+#include "../own_proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -83,22 +83,6 @@ static void exec_end_uses(pthread_t *threads)
  * What a program is begun with
  */
 
-static void say_descriptors(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    struct dirent *entry;
-    unsigned count = 0;
-
-    if (dir == NULL) {
-        attack_die("no /proc/self/fd: %m");
-    }
-    while ((entry = readdir(dir)) != NULL) {
-        count += (entry->d_name[0] != '.') && (atoi(entry->d_name) != dirfd(dir));
-    }
-    closedir(dir);
-    printf("%u descriptors", count);
-}
-
 static void say_signals(void)
 {
     unsigned blocked = 0, ignored = 0;
@@ -119,7 +103,7 @@ static void say_what_is_inherited(void)
 {
     struct itimerval timer;
 
-    say_descriptors();
+    printf("%u descriptors", own_proc_descriptors());
     say_signals();
     getitimer(ITIMER_REAL, &timer);
     printf(", class %d, priority %d, slack %d, timer %d\n", sched_getscheduler(0),

@@ -6,7 +6,6 @@
 
 #include <ucs/sys/proc/thread.h>
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
@@ -103,31 +102,6 @@ int life_proc_blocks_all(pid_t thread)
     return (life_proc_value(path, "SigBlk", 16) | never) == UINT64_MAX;
 }
 
-static unsigned life_proc_count_fds(void)
-{
-    DIR *dir       = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    while ((dir != NULL) && (readdir(dir) != NULL)) {
-        ++count;
-    }
-    closedir(dir);
-    return count - 3; /* ".", "..", and that of the folder */
-}
-
-static unsigned life_proc_count_vmas(void)
-{
-    FILE *file     = life_proc_open("/proc/self/maps");
-    unsigned count = 0;
-    int c;
-
-    while ((c = fgetc(file)) != EOF) {
-        count += (c == '\n');
-    }
-    fclose(file);
-    return count;
-}
-
 /* What a process holds */
 typedef struct life_sample {
     size_t   rss;    /* bytes, counted page by page */
@@ -143,8 +117,8 @@ static void life_proc_sample(life_sample_t *sample)
     /* VmRSS is a sum of the processors' counters that may be some hundred
      * pages off; this one is counted */
     sample->rss    = life_proc_value("/proc/self/smaps_rollup", "Rss", 10) << 10;
-    sample->fds    = life_proc_count_fds();
-    sample->vmas   = life_proc_count_vmas();
+    sample->fds    = own_proc_descriptors();
+    sample->vmas   = own_proc_mappings();
     sample->locked = (life_proc_value(status, "VmPin", 10) +
                       life_proc_value(status, "VmLck", 10)) << 10;
 }

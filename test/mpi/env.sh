@@ -19,7 +19,9 @@ helper_is_built() {
     [ -e "$HELPER_STUB" ]
 }
 
+# Or the caller's skip()
 helper_preload() {
+    helper_is_built || skip "the helper is not built"
     export LD_PRELOAD=$HELPER_STUB
 }
 
@@ -64,6 +66,12 @@ mpi_run_for() {
     shift 2
     # shellcheck disable=SC2086
     timeout -k 2 "$seconds" $launcher "$@"
+}
+
+# notices COMMAND...: it fails, as a checker does that finds the flipped bit; one that
+# cannot fail proves nothing
+notices() {
+    ! "$@" || { echo "a flipped bit was not noticed"; return 1; }
 }
 
 # json_get FILE KEY: a plain value of a flat object. In an emulated guest each program
@@ -131,6 +139,17 @@ loop_run() {
     grep '^{' fig1.out > fig1.json &&
         jq -e '.sender.errors == 0 and .receiver.errors == 0' fig1.json
 }
+
+# case_fig1 MPI POLICY: that loop under a policy, by the runner's helper_on() and
+# reports_check()
+case_fig1() {
+    need "$1" ../../bench/mpi/fig1
+    helper_on "$2"
+    loop_run "$1" 40 5 && reports_check "$2" &&
+        loop_check 40 "$2" report.*.json
+}
+
+case_count() { case_fig1 "$1" on_demand; }
 
 # loop_check ROUNDS POLICY FILE...: what each rank reports of that loop
 loop_check() {

@@ -15,6 +15,7 @@
 
 #include "ring.h"
 #include "../../bench/bench_options.h"
+#include "../../bench/mpi/vmpin.h"
 
 #include <fcntl.h>
 #include <mpi.h>
@@ -75,30 +76,22 @@ static gap_t   gaps[MAX_ITERATIONS][NUM_BUFFERS];
 
 static double now_ms(void)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * 1e3 + ts.tv_nsec * 1e-6;
+    return bench_now() * 1e-6;
 }
 
 /* --- what the kernel says ------------------------------------------------ */
 
-static int64_t read_pinned(void)
+static int64_t sample(void)
 {
-    char text[8192];
-    const char *line;
-    ssize_t length;
+    int64_t pinned = vmpin_read(status_fd);
 
-    length = pread(status_fd, text, sizeof(text) - 1, 0);
-    if (length <= 0) {
-        fail("cannot read /proc/self/status");
+    if (pinned < 0) {
+        fail("cannot read VmPin in /proc/self/status");
     }
-    text[length] = '\0';
-    line         = strstr(text, "\nVmPin:");
-    if (line == NULL) {
-        fail("no VmPin in /proc/self/status");
+    if (pinned > peak_pinned) {
+        peak_pinned = pinned;
     }
-    return strtoll(line + strlen("\nVmPin:"), NULL, 10) * 1024;
+    return pinned;
 }
 
 static void watch_open(void)
@@ -107,16 +100,6 @@ static void watch_open(void)
     if (status_fd < 0) {
         fail("cannot open /proc/self/status");
     }
-}
-
-static int64_t sample(void)
-{
-    int64_t pinned = read_pinned();
-
-    if (pinned > peak_pinned) {
-        peak_pinned = pinned;
-    }
-    return pinned;
 }
 
 /* --- the loop ------------------------------------------------------------ */

@@ -102,7 +102,6 @@ has_plugins() {
 }
 
 helper_on() {
-    helper_is_built || skip "the helper is not built"
     helper_preload
     export UCX_MD_HELPER=y
     export UCX_MD_HELPER_REPORT=json:$OUTDIR/$1.report.%p.json
@@ -353,7 +352,6 @@ test_plugin() {
 test_oracle() {
     local oracle=$BUILDDIR/test/oracle/oracle
     [ -x "$oracle" ] || skip "the oracle is not built"
-    helper_is_built || skip "the helper is not built"
     helper_preload
     "$oracle" --seconds 60
 }
@@ -529,7 +527,6 @@ test_storm() {
 
 # Preloaded and not asked for: no thread, not a word, UCX's own cache at work
 test_helper_off() {
-    helper_is_built || skip "the helper is not built"
     need openmpi verify
     helper_preload
     mpi_run openmpi -n 2 "$MPI_PROGRAMS/verify.openmpi" --iterations 1 \

@@ -48,6 +48,13 @@ protected:
         return status.status;
     }
 
+    void finish(ucx_pipeline_request_h in, ucx_pipeline_request_h out)
+    {
+        world->run();
+        EXPECT_EQ(UCS_OK, end(out));
+        EXPECT_EQ(UCS_OK, end(in));
+    }
+
     /* One message from one node to another, to which all of it comes */
     void transfer(const void *from, void *to, size_t length,
                   unsigned sender = 0, unsigned receiver = 1)
@@ -57,9 +64,7 @@ protected:
                                             ~0ull, to, length, &in));
         ASSERT_EQ(UCS_OK, ucx_pipeline_send(world->nodes[sender], receiver, 1,
                                             from, length, &out));
-        world->run();
-        EXPECT_EQ(UCS_OK, end(out));
-        EXPECT_EQ(UCS_OK, end(in));
+        finish(in, out);
         EXPECT_EQ(0, memcmp(from, to, length));
     }
 

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +21,42 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/** A ledger as another process has it, attached as long as this lives. */
+class mapped_ledger {
+public:
+    explicit mapped_ledger(const std::string &name)
+    {
+        char error[256] = "";
+
+        EXPECT_EQ(UCS_OK, ucs_ledger_open(name.c_str(), &m_ledger, error,
+                                          sizeof(error)))
+                << error;
+    }
+
+    ~mapped_ledger()
+    {
+        if (m_ledger != nullptr) {
+            ucs_ledger_close(m_ledger);
+        }
+    }
+
+    mapped_ledger(const mapped_ledger&) = delete;
+    mapped_ledger &operator=(const mapped_ledger&) = delete;
+
+    ucs_ledger_t *operator->() const
+    {
+        return m_ledger;
+    }
+
+    operator ucs_ledger_t*() const
+    {
+        return m_ledger;
+    }
+
+private:
+    ucs_ledger_t *m_ledger = nullptr;
+};
 
 /** A segment of its own for each test. */
 class test_node_base : public ::testing::Test {
@@ -80,6 +117,11 @@ protected:
         EXPECT_EQ(UCS_OK, ucs_node_open(&params, &node, error, sizeof(error)))
                 << error;
         return node;
+    }
+
+    mapped_ledger map() const
+    {
+        return mapped_ledger(m_name);
     }
 
     std::string m_name;
@@ -174,6 +216,15 @@ public:
         m_idle.push_back(length);
     }
 
+    /* So many uses that need not be forced, and are over */
+    void fill(unsigned count, uint64_t length)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            ASSERT_FALSE(use(length));
+            keep(length);
+        }
+    }
+
     /* Registrations of at least this many bytes. @return Bytes. */
     uint64_t drop(uint64_t length)
     {
@@ -218,10 +269,16 @@ public:
         return m_node;
     }
 
+    /* What is done instead of drop() when others ask, if it is set before */
+    std::function<uint64_t(uint64_t)> on_release;
+
 private:
     static uint64_t release(void *arg, uint64_t length)
     {
-        return static_cast<test_rank*>(arg)->drop(length);
+        test_rank *self = static_cast<test_rank*>(arg);
+
+        return self->on_release ? self->on_release(length) :
+                                  self->drop(length);
     }
 
     ucs_node_h m_node;
@@ -241,16 +298,6 @@ protected:
                                     uint64_t patience_ns = 20000 * MS)
     {
         return std::make_unique<test_rank>(open(budget, patience_ns));
-    }
-
-    ucs_ledger_t *ledger()
-    {
-        ucs_ledger_t *ledger = nullptr;
-        char error[256];
-
-        EXPECT_EQ(UCS_OK, ucs_ledger_open(m_name.c_str(), &ledger, error,
-                                          sizeof(error)));
-        return ledger;
     }
 };
 

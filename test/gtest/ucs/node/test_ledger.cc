@@ -7,6 +7,7 @@
 #include <test/own_ledger.h>
 
 #include <functional>
+#include <list>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -18,17 +19,6 @@
 
 class test_ledger : public test_node_base {
 protected:
-    ucs_ledger_t *map()
-    {
-        ucs_ledger_t *ledger = nullptr;
-        char error[256]      = "";
-
-        EXPECT_EQ(UCS_OK, ucs_ledger_open(m_name.c_str(), &ledger, error,
-                                          sizeof(error)))
-                << error;
-        return ledger;
-    }
-
     static bool is_alive(ucs_ledger_t *ledger, unsigned slot)
     {
         return ucs_ledger_is_alive(ledger, ucs_load_relaxed(&ledger->owner[slot]));
@@ -100,8 +90,7 @@ TEST_F(test_ledger, names)
 
 TEST_F(test_ledger, is_private_and_shared_by_all_who_open_it)
 {
-    ucs_ledger_t *one = map();
-    ucs_ledger_t *two = map();
+    auto one = map(), two = map();
     struct shmid_ds ds;
 
     ASSERT_EQ(0, shmctl(shmget(key(), 0, 0), IPC_STAT, &ds));
@@ -110,15 +99,13 @@ TEST_F(test_ledger, is_private_and_shared_by_all_who_open_it)
     EXPECT_EQ(UCS_LEDGER_STAMP, ucs_load_relaxed(&one->stamp));
     ucs_store_relaxed(&one->pinned[3], 17);
     EXPECT_EQ(17u, ucs_load_relaxed(&two->pinned[3]));
-    ucs_ledger_close(one);
-    ucs_ledger_close(two);
 }
 
 /* A process was killed after it made the segment */
 TEST_F(test_ledger, half_made_is_fresh)
 {
     create(sizeof(ucs_ledger_t));
-    ucs_ledger_close(map());
+    map();
 }
 
 TEST_F(test_ledger, another_size_is_refused)
@@ -132,19 +119,18 @@ TEST_F(test_ledger, another_size_is_refused)
 
 TEST_F(test_ledger, another_name_with_the_same_key_is_refused)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
 
     ucs_store_relaxed(&ledger->name, ucs_load_relaxed(&ledger->name) + 1);
     expect_refused("another name");
-    ucs_ledger_close(ledger);
 }
 
 /* Whatever another process does to the segment from outside, those that have
  * it attached can go on using every byte */
 TEST_F(test_ledger, nothing_makes_it_shorter_for_who_has_it)
 {
-    ucs_ledger_t *ledger = map();
-    int id               = shmget(key(), 0, 0);
+    auto ledger = map();
+    int id      = shmget(key(), 0, 0);
     struct shmid_ds ds;
 
     ASSERT_GE(id, 0);
@@ -156,27 +142,24 @@ TEST_F(test_ledger, nothing_makes_it_shorter_for_who_has_it)
     ds.shm_perm.mode = 0;
     EXPECT_EQ(0, shmctl(id, IPC_SET, &ds));
     EXPECT_EQ(0, shmctl(id, IPC_RMID, nullptr));
-    for (volatile char *byte = (char*)ledger;
+    for (volatile char *byte = (char*)(ledger + 0);
          byte < (volatile char*)(ledger + 1); byte += 512) {
         *byte = 1;
         EXPECT_EQ(1, *byte);
     }
-    ucs_ledger_close(ledger);
 }
 
 /* Those that have it go on by themselves; those that come later make another */
 TEST_F(test_ledger, removed_while_used_is_made_anew)
 {
-    ucs_ledger_t *one = map();
-    uint64_t owner    = 0;
+    auto one       = map();
+    uint64_t owner = 0;
 
     EXPECT_TRUE(ucs_ledger_remove(m_name.c_str()));
     EXPECT_FALSE(ucs_ledger_remove(m_name.c_str()));
-    ucs_ledger_t *two = map();
+    auto two = map();
     EXPECT_GE(ucs_ledger_enter(one, &owner), 0);
     EXPECT_EQ(0u, ucs_load_relaxed(&two->owner[0]));
-    ucs_ledger_close(one);
-    ucs_ledger_close(two);
 }
 
 /* Segments vanish between the look for one and the attachment */
@@ -232,30 +215,28 @@ TEST_F(test_ledger, shared_memory_needs_no_file_system)
             (mount("none", "/dev/shm", "tmpfs", MS_RDONLY, nullptr) != 0)) {
             return 77;
         }
-        ucs_ledger_close(map());
+        map();
         return HasFailure() ? 1 : 0;
     });
 }
 
 TEST_F(test_ledger, another_version_and_what_is_none_are_refused)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
 
     ucs_store_relaxed(&ledger->stamp, UCS_LEDGER_STAMP + 1);
     expect_refused("another version");
     ucs_store_relaxed(&ledger->stamp, 12345);
     expect_refused("not a ledger");
     expect_refused("ipcrm");
-    ucs_ledger_close(ledger);
 }
 
 TEST_F(test_ledger, another_namespace_is_refused)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
 
     ucs_store_relaxed(&ledger->spaces, 1);
     expect_refused("PID namespace");
-    ucs_ledger_close(ledger);
 }
 
 /* Whose clock tells other times. Only a child is in the new time namespace. */
@@ -279,7 +260,7 @@ static void enter_another_time()
 
 TEST_F(test_ledger, a_process_in_another_time_namespace_counts)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
     int pipe_fds[2];
     uint64_t owner;
 
@@ -288,7 +269,7 @@ TEST_F(test_ledger, a_process_in_another_time_namespace_counts)
     pid_t pid = fork();
     if (pid == 0) {
         enter_another_time();
-        ucs_ledger_t *other = map();
+        auto other = map();
         if ((other == nullptr) || !is_alive(other, 0) ||
             (ucs_ledger_enter(other, &owner) != 1) ||
             (ucs_ledger_reap(other) != 0)) {
@@ -306,7 +287,6 @@ TEST_F(test_ledger, a_process_in_another_time_namespace_counts)
     }
     int code = wait_for_child(pid);
     close(pipe_fds[0]);
-    ucs_ledger_close(ledger);
     if (code == 77) {
         GTEST_SKIP() << "no time namespace of its own";
     }
@@ -356,18 +336,18 @@ TEST_F(test_ledger, another_maker_is_refused)
 
 TEST_F(test_ledger, slots_are_taken_and_given_back)
 {
-    std::vector<ucs_ledger_t*> ledgers; /* each has a slot */
-    ucs_ledger_t *ledger = map();
+    std::list<mapped_ledger> ledgers; /* each has a slot, but the last */
     uint64_t owner;
     int slot;
 
-    while ((slot = ucs_ledger_enter(ledger, &owner)) >= 0) {
-        ASSERT_EQ(ledgers.size(), size_t(slot));
-        ASSERT_EQ(owner, ucs_load_relaxed(&ledger->owner[slot]));
-        ledgers.push_back(ledger);
-        ledger = map();
+    ledgers.emplace_back(m_name);
+    while ((slot = ucs_ledger_enter(ledgers.back(), &owner)) >= 0) {
+        ASSERT_EQ(ledgers.size(), slot + 1u);
+        ASSERT_EQ(owner, ucs_load_relaxed(&ledgers.back()->owner[slot]));
+        ledgers.emplace_back(m_name);
     }
-    EXPECT_EQ(size_t(UCS_LEDGER_SLOTS), ledgers.size());
+    EXPECT_EQ(UCS_LEDGER_SLOTS + 1u, ledgers.size());
+    mapped_ledger &ledger = ledgers.back();
     owner = ucs_load_relaxed(&ledger->owner[7]);
     ucs_ledger_leave(ledger, 7, owner + 1); /* not its own */
     EXPECT_EQ(-1, ucs_ledger_enter(ledger, &owner));
@@ -375,17 +355,13 @@ TEST_F(test_ledger, slots_are_taken_and_given_back)
     ucs_store_relaxed(&ledger->pinned[7], 12345);
     EXPECT_EQ(7, ucs_ledger_enter(ledger, &owner));
     EXPECT_EQ(0u, ucs_load_relaxed(&ledger->pinned[7]));
-    for (auto each : ledgers) {
-        ucs_ledger_close(each);
-    }
-    ucs_ledger_close(ledger);
 }
 
 /* A dead process, a zombie, and a number that now is another process's */
 TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
 {
-    ucs_ledger_t *ledger = map();
-    uint64_t self        = ucs_ledger_self(ledger);
+    auto ledger   = map();
+    uint64_t self = ucs_ledger_self(ledger);
     uint64_t owner;
     int pipe_fds[2];
     char byte;
@@ -435,13 +411,12 @@ TEST_F(test_ledger, the_dead_lose_their_slots_and_the_living_do_not)
     EXPECT_EQ(2u, ucs_ledger_reap(ledger));
     close(pipe_fds[0]);
     close(pipe_fds[1]);
-    ucs_ledger_close(ledger);
 }
 
 /* The process has the number and the time of its start still */
 TEST_F(test_ledger, a_program_that_called_exec_loses_its_slot)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
     int pipe_fds[2];
     uint64_t owner;
     char byte;
@@ -462,13 +437,12 @@ TEST_F(test_ledger, a_program_that_called_exec_loses_its_slot)
     kill(pid, SIGKILL);
     wait_for_child(pid);
     close(pipe_fds[0]);
-    ucs_ledger_close(ledger);
 }
 
 /* Where addresses are not random, the next program has the ledger at the same one */
 TEST_F(test_ledger, what_it_had_at_the_same_address_is_of_before)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
     uint64_t owner;
 
     ASSERT_EQ(0, ucs_ledger_enter(ledger, &owner));
@@ -476,13 +450,12 @@ TEST_F(test_ledger, what_it_had_at_the_same_address_is_of_before)
     EXPECT_EQ(0, ucs_ledger_enter(ledger, &owner));
     EXPECT_EQ(0u, ucs_load_relaxed(&ledger->pinned[0]));
     EXPECT_EQ(0u, ucs_load_relaxed(&ledger->owner[1]));
-    ucs_ledger_close(ledger);
 }
 
 /* What the checks of test/own_ledger.h say of each word that is wrong */
 TEST_F(test_ledger, each_wrong_word_is_seen)
 {
-    ucs_ledger_t *ledger = map();
+    auto ledger = map();
     uint64_t owner;
     int i = ucs_ledger_enter(ledger, &owner);
 
@@ -515,7 +488,6 @@ TEST_F(test_ledger, each_wrong_word_is_seen)
     /* What stands in a slot that nobody has means nothing */
     ucs_ledger_leave(ledger, i, owner);
     wrong(ledger->pinned[i], UINT64_MAX, true, true);
-    ucs_ledger_close(ledger);
 }
 
 /* As after chroot(): nobody is seen, and all live */
@@ -524,11 +496,10 @@ TEST_F(test_ledger, without_proc_nobody_is_dead)
 #if defined(__SANITIZE_ADDRESS__)
     GTEST_SKIP() << "the leak checker needs /proc at a child's end";
 #endif
-    char dir[]           = "/tmp/test_ledger.XXXXXX";
-    ucs_ledger_t *ledger = map();
+    char dir[]  = "/tmp/test_ledger.XXXXXX";
+    auto ledger = map();
 
     if (geteuid() != 0) {
-        ucs_ledger_close(ledger);
         GTEST_SKIP() << "only root can leave /proc behind";
     }
 
@@ -543,5 +514,4 @@ TEST_F(test_ledger, without_proc_nobody_is_dead)
     }));
     EXPECT_NE(0u, ucs_load_relaxed(&ledger->owner[5]));
     rmdir(dir);
-    ucs_ledger_close(ledger);
 }

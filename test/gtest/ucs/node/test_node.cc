@@ -145,8 +145,8 @@ TEST_F(test_node, what_is_refused_is_the_limit_of_all)
 /* Whatever another process has written there */
 TEST_F(test_node, what_was_learned_is_not_believed_beyond_reason)
 {
-    auto one            = rank(1000);
-    ucs_ledger_t *words = ledger();
+    auto one   = rank(1000);
+    auto words = map();
 
     for (uint64_t learned : {UINT64_MAX, UCS_LEDGER_RISE, uint64_t(1)}) {
         for (uint64_t at : {uint64_t(0), UINT64_MAX}) {
@@ -156,14 +156,13 @@ TEST_F(test_node, what_was_learned_is_not_believed_beyond_reason)
             EXPECT_LE(one->figures().budget, 1000u);
         }
     }
-    ucs_ledger_close(words);
 }
 
 /* A rank in another time namespace has written a time that comes in ten days */
 TEST_F(test_node, what_another_clock_has_learned_does_not_stand)
 {
-    auto one            = rank(1000);
-    ucs_ledger_t *words = ledger();
+    auto one   = rank(1000);
+    auto words = map();
 
     ucs_store_relaxed(&words->learned, 10);
     ucs_store_relaxed(&words->learned_at, now() + (10 * 86400 * 1000 * MS));
@@ -171,7 +170,6 @@ TEST_F(test_node, what_another_clock_has_learned_does_not_stand)
     later() += 5000 * MS;
     EXPECT_GE(one->figures().budget, 15u); /* one more a second */
     EXPECT_LE(one->figures().budget, 20u);
-    ucs_ledger_close(words);
 }
 
 /* The helpers sleep on the bells of the node's ledger, not of the device's */
@@ -189,10 +187,7 @@ TEST_F(test_node, who_is_asked_is_woken_where_it_sleeps)
         test_rank one(open(params)), two(open(params));
         uint32_t before = *ucs_node_bell(bells->node());
         one.start();
-        for (unsigned i = 0; i < 4; ++i) {
-            ASSERT_FALSE(one.use(1));
-            one.keep(1);
-        }
+        one.fill(4, 1);
         EXPECT_FALSE(two.use(2));
         EXPECT_NE(before, *ucs_node_bell(bells->node()));
         EXPECT_EQ(2u, one.idle());
@@ -208,10 +203,7 @@ TEST_F(test_node, who_is_above_his_share_gives_idle_memory_back)
     auto one = rank(8 * MB), two = rank(8 * MB);
 
     one->start();
-    for (unsigned i = 0; i < 8; ++i) {
-        ASSERT_FALSE(one->use(MB));
-        one->keep(MB);
-    }
+    one->fill(8, MB);
     EXPECT_FALSE(two->use(2 * MB));
     EXPECT_EQ(6 * MB, one->idle()); /* no more than was asked for */
     EXPECT_FALSE(two->use(2 * MB));
@@ -229,12 +221,8 @@ TEST_F(test_node, own_idle_memory_goes_before_that_of_who_has_less)
     auto one = rank(8 * MB), two = rank(8 * MB);
 
     one->start();
-    ASSERT_FALSE(one->use(3 * MB));
-    one->keep(3 * MB);
-    for (unsigned i = 0; i < 5; ++i) {
-        ASSERT_FALSE(two->use(MB));
-        two->keep(MB);
-    }
+    one->fill(1, 3 * MB);
+    two->fill(5, MB);
     ASSERT_FALSE(two->use(MB));
     EXPECT_EQ(3 * MB, one->idle());
     EXPECT_EQ(4 * MB, two->idle());
@@ -247,8 +235,7 @@ TEST_F(test_node, a_use_takes_all_that_is_idle_before_it_passes_the_budget)
     auto one = rank(8 * MB), two = rank(8 * MB);
 
     one->start();
-    ASSERT_FALSE(one->use(4 * MB));
-    one->keep(4 * MB);
+    one->fill(1, 4 * MB);
     ASSERT_FALSE(two->use(4 * MB));
     EXPECT_FALSE(two->use(4 * MB));
     EXPECT_EQ(0u, one->idle());
@@ -261,8 +248,7 @@ TEST_F(test_node, who_does_not_answer_is_waited_for_once)
 {
     auto one = rank(4 * MB), two = rank(4 * MB, 20 * MS);
 
-    ASSERT_FALSE(one->use(4 * MB));
-    one->keep(4 * MB);
+    one->fill(1, 4 * MB);
     ucs_node_listen(one->node(), 1); /* but nobody does */
 
     uint64_t start = now();
@@ -270,7 +256,7 @@ TEST_F(test_node, who_does_not_answer_is_waited_for_once)
     uint64_t first = now() - start;
     EXPECT_GE(first, 20 * MS);
     /* It is not rung again */
-    ucs_ledger_t *mapped = ledger();
+    auto mapped = map();
     uint32_t bell        = ucs_load_relaxed(&mapped->slots[0].bell);
     EXPECT_EQ(1u, bell);
     EXPECT_TRUE(two->use(MB));
@@ -283,52 +269,35 @@ TEST_F(test_node, who_does_not_answer_is_waited_for_once)
     EXPECT_FALSE(two->use(MB));
     ucs_node_listen(one->node(), 0);
     ucs_node_unclaim(two->node(), 3 * MB);
-    ucs_ledger_close(mapped);
 }
 
 TEST_F(test_node, two_helpers_of_one_process_answer_once)
 {
-    auto one             = rank(4 * MB);
-    ucs_ledger_t *mapped = ledger();
-    auto &slot = mapped->slots[0];
+    auto one        = rank(4 * MB);
+    auto mapped     = map();
+    auto &slot      = mapped->slots[0];
+    uint32_t answer = 99;
 
-    ASSERT_FALSE(one->use(4 * MB));
-    one->keep(4 * MB);
+    one->fill(1, 4 * MB);
     ucs_store_relaxed(&slot.want, MB);
     ucs_store_relaxed(&slot.bell, 7);
     /* A second helper comes while the first one releases: it must not answer
      * what has not been given back yet */
-    struct other {
-        ucs_node_h node;
-        uint32_t          answer;
-        decltype(&slot)   slot_p;
-    } other = {one->node(), 0, &slot};
-    ucs_node_part(one->node(), one.get());
-    ucs_node_join(
-            one->node(),
-            [](void *arg, uint64_t) -> uint64_t {
-                struct other *o = static_cast<struct other *>(arg);
-                std::thread second([o] {
-                    ucs_node_serve(o->node);
-                });
-                second.join();
-                o->answer = ucs_load_relaxed(&o->slot_p->answer);
-                return 0;
-            },
-            &other);
-    other.answer = 99;
+    one->on_release = [&](uint64_t) {
+        std::thread([&] { ucs_node_serve(one->node()); }).join();
+        answer = ucs_load_relaxed(&slot.answer);
+        return 0;
+    };
     ucs_node_serve(one->node());
-    EXPECT_EQ(0u, other.answer);
+    EXPECT_EQ(0u, answer);
     EXPECT_EQ(7u, ucs_load_relaxed(&slot.answer));
-    ucs_node_part(one->node(), &other);
-    ucs_ledger_close(mapped);
 }
 
 /* Another process wrote over the slot, or took it away */
 TEST_F(test_node, the_helper_mends_what_was_written_over)
 {
     auto one = rank(8 * MB), two = rank(8 * MB);
-    ucs_ledger_t *mapped = ledger();
+    auto mapped = map();
 
     ASSERT_FALSE(one->use(3 * MB));
     ucs_store_relaxed(&mapped->owner[0], 0);
@@ -352,7 +321,6 @@ TEST_F(test_node, the_helper_mends_what_was_written_over)
     ucs_node_listen(one->node(), 0);
     EXPECT_FALSE(ucs_load_relaxed(&mapped->slots[0].listens));
     ucs_node_unclaim(one->node(), 3 * MB);
-    ucs_ledger_close(mapped);
 }
 
 /*
@@ -498,9 +466,7 @@ TEST_F(test_node, claims_of_many_never_pass_the_budget_together)
     for (auto &one : ranks) {
         EXPECT_LE(one->figures().peak_bytes, 10 * MB);
     }
-    ucs_ledger_t *mapped = ledger();
-    EXPECT_TRUE(ledger_is_settled(mapped));
-    ucs_ledger_close(mapped);
+    EXPECT_TRUE(ledger_is_settled(map()));
     EXPECT_EQ(1u, most) << "both had it";
     EXPECT_GT(granted, ROUNDS / 10);
 }
@@ -515,37 +481,22 @@ TEST_F(test_node, what_is_given_back_is_not_taken_by_a_third)
 
     for (unsigned i = 0; (i < TRIES) && !is_answered; ++i) {
         auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
-        struct giver {
-            test_rank        *one, *three;
-            std::atomic<int> taken{-1}; /* not tried */
-        } giver;
+        std::atomic<int> taken{-1}; /* not tried */
 
-        giver.one   = one.get();
-        giver.three = three.get();
-        for (int k = 0; k < 2; ++k) {
-            ASSERT_FALSE(one->use(4 * MB / 2));
-            one->keep(4 * MB / 2);
-        }
-        ucs_node_part(one->node(), one.get());
-        ucs_node_join(
-                one->node(),
-                [](void *arg, uint64_t length) {
-                    struct giver *g  = static_cast<struct giver *>(arg);
-                    uint64_t dropped = g->one->drop(length);
-                    g->taken = ucs_node_claim(g->three->node(), 1,
-                                              UCS_CLAIM_USE);
-                    return dropped;
-                },
-                &giver);
+        one->fill(2, 2 * MB);
+        one->on_release = [&](uint64_t length) {
+            uint64_t dropped = one->drop(length);
+            taken = ucs_node_claim(three->node(), 1, UCS_CLAIM_USE);
+            return dropped;
+        };
         one->start();
         is_answered = ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL);
         one->stop(); /* the answer comes before the giver has gone on */
         if (is_answered) {
-            EXPECT_EQ(0, giver.taken);
+            EXPECT_EQ(0, taken);
             ucs_node_unclaim(two->node(), 2 * MB);
         }
-        ucs_node_part(one->node(), &giver);
-        if (giver.taken == 1) {
+        if (taken == 1) {
             ucs_node_unclaim(three->node(), 1);
         }
     }
@@ -613,68 +564,48 @@ TEST_F(test_node, nobody_is_counted_twice)
 TEST_F(test_node, who_comes_meanwhile_is_asked_for_as_well)
 {
     auto one = rank(4 * MB), two = rank(4 * MB), three = rank(4 * MB);
-    ucs_ledger_t *mapped = ledger();
-    struct giver {
-        test_rank         *one, *three;
-        decltype(mapped)  ledger;
-        std::thread       second;
-        std::atomic<int>  granted{0};
-        std::atomic<bool> is_over{false};
-        unsigned          calls = 0;
-    } giver;
+    auto mapped = map();
+    auto &bell  = mapped->slots[0].bell;
+    std::thread second;
+    std::atomic<int> granted{0};
+    std::atomic<bool> is_over{false};
+    unsigned calls = 0;
 
-    giver.one    = one.get();
-    giver.three  = three.get();
-    giver.ledger = mapped;
-    for (unsigned i = 0; i < 4; ++i) {
-        ASSERT_FALSE(one->use(MB));
-        one->keep(MB);
-    }
-    ucs_node_part(one->node(), one.get());
-    ucs_node_join(
-            one->node(),
-            [](void *arg, uint64_t length) {
-                struct giver *g = static_cast<struct giver *>(arg);
-                auto &bell      = g->ledger->slots[0].bell;
-                if (++g->calls == 1) {
-                    /* The third one comes, and has been heard */
-                    g->second = std::thread([g] {
-                        g->granted = ucs_node_ask(g->three->node(), 2 * MB,
-                                                  UCS_ASK_ALL);
-                    });
-                    while (ucs_load_acquire(&bell) < 2) {
-                        sched_yield();
-                    }
-                } else {
-                    /* Nothing more before the second one gave up, or asked
-                     * again */
-                    while (!g->is_over && (ucs_load_acquire(&bell) < 3)) {
-                        sched_yield();
-                    }
-                }
-                return g->one->drop(length);
-            },
-            &giver);
+    one->fill(4, MB);
+    one->on_release = [&](uint64_t length) {
+        if (++calls == 1) {
+            /* The third one comes, and has been heard */
+            second = std::thread([&] {
+                granted = ucs_node_ask(three->node(), 2 * MB, UCS_ASK_ALL);
+            });
+            while (ucs_load_acquire(&bell) < 2) {
+                sched_yield();
+            }
+        } else {
+            /* Nothing more before the second one gave up, or asked again */
+            while (!is_over && (ucs_load_acquire(&bell) < 3)) {
+                sched_yield();
+            }
+        }
+        return one->drop(length);
+    };
     one->start();
     EXPECT_TRUE(ucs_node_ask(two->node(), 2 * MB, UCS_ASK_ALL));
-    giver.is_over = true;
-    giver.second.join();
-    EXPECT_TRUE(giver.granted);
+    is_over = true;
+    second.join();
+    EXPECT_TRUE(granted);
     EXPECT_EQ(4 * MB, ucs_node_sum(two->node()));
     one->stop();
-    ucs_node_part(one->node(), &giver);
-    ucs_ledger_close(mapped);
 }
 
 /* It left with a bell unanswered. It is not deaf, for it comes back. */
 TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
 {
     auto one = rank(4 * MB), two = rank(4 * MB, 10000 * MS);
-    ucs_ledger_t *mapped        = ledger();
-    auto &bell                  = mapped->slots[0].bell;
+    auto mapped = map();
+    auto &bell  = mapped->slots[0].bell;
 
-    ASSERT_FALSE(one->use(4 * MB));
-    one->keep(4 * MB);
+    one->fill(1, 4 * MB);
     ucs_node_listen(one->node(), 1);
     std::thread asker([&] {
         EXPECT_FALSE(ucs_node_ask(two->node(), MB, UCS_ASK_ALL));
@@ -695,5 +626,4 @@ TEST_F(test_node, who_listens_no_longer_is_not_waited_for)
     EXPECT_EQ(2u, ucs_load_acquire(&bell)) << "deaf";
     ucs_node_listen(one->node(), 0);
     again.join();
-    ucs_ledger_close(mapped);
 }

@@ -20,7 +20,8 @@ protected:
     void SetUp() override
     {
         test_node::SetUp();
-        m_ledger = ledger();
+        m_mapped = std::make_unique<mapped_ledger>(m_name);
+        m_ledger = *m_mapped;
     }
 
     void TearDown() override
@@ -29,7 +30,6 @@ protected:
             kill(m_other, SIGKILL);
             wait_for_child(m_other);
         }
-        ucs_ledger_close(m_ledger);
         test_node::TearDown();
     }
 
@@ -55,6 +55,7 @@ protected:
         return ucs_node_mend(node, now());
     }
 
+    std::unique_ptr<mapped_ledger> m_mapped;
     ucs_ledger_t *m_ledger = nullptr;
     pid_t m_other          = -1;
 };
@@ -155,12 +156,7 @@ protected:
  * at most one line is printed */
 TEST_F(test_vandal, does_not_disturb_registrations)
 {
-    ucs_ledger_t *mapped = nullptr;
-    char name[128], error[256];
-
-    ucs_ledger_name(getenv(UCS_NODE_SUFFIX_ENV), name, sizeof(name));
-    ASSERT_EQ(UCS_OK, ucs_ledger_open(name, &mapped, error, sizeof(error)))
-            << error;
+    mapped_ledger mapped(own_ledger_name());
     pid_t vandal = fork();
     if (vandal == 0) {
         std::mt19937_64 random(5);
@@ -198,5 +194,4 @@ TEST_F(test_vandal, does_not_disturb_registrations)
     }
     kill(vandal, SIGKILL);
     EXPECT_EQ(-SIGKILL, wait_for_child(vandal));
-    ucs_ledger_close(mapped);
 }

@@ -127,7 +127,7 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
     survivor->drop(UINT64_MAX);
     EXPECT_EQ(0u, ucs_node_sum(survivor->node()));
 
-    ucs_ledger_t *mapped = ledger();
+    auto mapped = map();
     EXPECT_TRUE(ledger_is_valid(mapped, UCS_LEDGER_RISE - 1));
     EXPECT_TRUE(ledger_is_settled(mapped));
     unsigned taken       = 0;
@@ -135,7 +135,6 @@ TEST_F(test_node_processes, a_hundred_kills_lose_nothing)
         taken += (ucs_load_relaxed(&owner) != 0);
     }
     EXPECT_EQ(1u, taken);
-    ucs_ledger_close(mapped);
 }
 
 /* A rank that is stopped is no reason for others to stop */

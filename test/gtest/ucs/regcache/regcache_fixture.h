@@ -22,14 +22,29 @@ protected:
         w->open();
     }
 
+    /* So many uses of a millisecond each, of one call site, and as long between */
+    void period(unsigned count, uint64_t gap, unsigned b = 0)
+    {
+        for (unsigned i = 0; i < count; ++i) {
+            w->use(buffer(b), MB, MS);
+            w->advance(gap);
+        }
+    }
+
+    /* The same of some buffers in turn, each from a call site of its own */
+    void rounds(unsigned count, unsigned buffers, uint64_t gap)
+    {
+        for (unsigned i = 0; i < count * buffers; ++i) {
+            w->use(buffer(i % buffers), MB, MS, i % buffers);
+            w->advance(gap);
+        }
+    }
+
     /* A policy that foretells expects the next use 99 ms after the last of
      * these, which is over */
     void use_each_tenth_of_a_second(unsigned b = 0)
     {
-        for (unsigned i = 0; i < 6; ++i) {
-            w->use(buffer(b), MB, MS);
-            w->advance(99 * MS);
-        }
+        period(6, 99 * MS, b);
         w->use(buffer(b), MB, MS);
     }
 

@@ -337,18 +337,14 @@ TEST_F(test_limits_domain, other_domains_give_way)
 /* What they fail with is not told: the caller has a way left */
 TEST_F(test_limits_domain, the_caches_own_registrations_are_quiet)
 {
-    fake_lower lower;
-
     attach(lower);
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH, access);
     EXPECT_EQ(access | UCT_MD_MEM_FLAG_HIDE_ERRORS, lower.find(memh).flags);
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
-    close(lower);
 }
 
 TEST_F(test_limits_domain, what_fails_would_have_failed_without_us)
 {
-    fake_lower lower;
     uct_mem_h memh = nullptr;
 
     attach(lower);
@@ -369,7 +365,6 @@ TEST_F(test_limits_domain, what_fails_would_have_failed_without_us)
 
 TEST_F(test_limits_domain, registration_that_fails_at_random)
 {
-    fake_lower lower;
     unsigned seed = 7, refused = 0;
 
     lower.on_reg = [&](void*, size_t) {
@@ -462,7 +457,6 @@ TEST_F(test_trust, so_many_watches_are_counted_as_well)
 TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
 {
     const time_t end = time(nullptr) + 15;
-    fake_lower lower;
     log_capture log;
 
     m_config.policy   = UCS_REGCACHE_POLICY_PAPER;

@@ -26,10 +26,7 @@ TEST_F(test_regcache, unmap_takes_the_whole_of_its_last_page)
 TEST_F(test_regcache, use_of_an_earlier_life_plans_nothing)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
+    period(6, 99 * MS);
     w->touch(buffer(0), MB);
     ucs_regcache_unmapped(w->cache, buffer(0), MB);
     w->advance(MS);
@@ -42,10 +39,7 @@ TEST_F(test_regcache, use_of_an_earlier_life_plans_nothing)
 TEST_F(test_regcache, plan_of_an_earlier_life_registers_nothing)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 6; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(999 * MS);
-    }
+    period(6, 999 * MS);
     w->use(buffer(0), MB, MS);
     w->advance(50 * MS);
     ASSERT_TRUE(w->live.empty());

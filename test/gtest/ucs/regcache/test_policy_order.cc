@@ -286,10 +286,7 @@ TEST_F(test_regcache_order, what_is_refused_is_tried_ever_less_often)
     w->on_reg = [&](regcache_world::registration) {
         return is_refusing ? UCS_ERR_INVALID_ADDR : UCS_OK;
     };
-    for (unsigned i = 0; i < 20; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(499 * MS);
-    }
+    period(20, 499 * MS);
     ASSERT_TRUE(w->is_registered(buffer(0), MB));
     for (unsigned i = 0; i < 100; ++i) {
         w->use(buffer(0), MB, MS);
@@ -304,12 +301,7 @@ TEST_F(test_regcache_order, what_is_refused_is_tried_ever_less_often)
 TEST_F(test_regcache_order, a_struck_buffer_is_not_registered_again)
 {
     w->open();
-    for (unsigned i = 0; i < 20; ++i) {
-        for (unsigned b = 0; b < 3; ++b) {
-            w->use(buffer(b), MB, MS, b);
-            w->advance(30 * MS);
-        }
-    }
+    rounds(20, 3, 30 * MS);
     ucs_regcache_unmapped(w->cache, buffer(1), MB);
     EXPECT_FALSE(w->is_registered(buffer(1), MB));
     w->use(buffer(0), MB, MS, 0);
@@ -320,12 +312,7 @@ TEST_F(test_regcache_order, a_struck_buffer_is_not_registered_again)
 TEST_F(test_regcache_order, a_use_that_never_comes_is_given_up)
 {
     w->open();
-    for (unsigned i = 0; i < 20; ++i) {
-        for (unsigned b = 0; b < 3; ++b) {
-            w->use(buffer(b), MB, MS, b);
-            w->advance(100 * MS);
-        }
-    }
+    rounds(20, 3, 100 * MS);
     w->advance(1000 * MS);
     EXPECT_EQ(0u, w->stats().pinned_bytes);
     EXPECT_LE(w->stats().wasted, 4u);
@@ -405,10 +392,7 @@ TEST_F(test_regcache_order, late_wake_ups_are_allowed_for)
 {
     w->on_sleep = [&]() { return (random() % 20 == 0) ? 3 * MS : 30 * US; };
     w->open();
-    for (unsigned j = 0; j < 3000; ++j) {
-        w->use(buffer(j % 3), MB, MS, j % 3);
-        w->advance(19 * MS);
-    }
+    rounds(1000, 3, 19 * MS);
     ucs_regcache_stats_t s = w->stats();
     EXPECT_LT(double(s.late + s.missed) / (s.uses - s.cold), 0.06);
 }
@@ -421,10 +405,7 @@ TEST_F(test_regcache_order, what_a_late_helper_promised_is_held_or_dropped)
     uint64_t gap        = rent * 7 / 10;
     auto play           = [&](unsigned uses) {
         unsigned regs = w->regs;
-        for (unsigned i = 0; i < uses; ++i) {
-            w->use(buffer(0), MB, MS, 1);
-            w->advance(gap);
-        }
+        period(uses, gap);
         return w->regs - regs;
     };
     auto held = [&](uint64_t ns) {

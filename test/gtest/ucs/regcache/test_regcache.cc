@@ -62,10 +62,7 @@ TEST_F(test_regcache, short_gap_stays_registered)
 TEST_F(test_regcache, unused_registration_is_dropped_and_context_unlearned)
 {
     start(UCS_REGCACHE_POLICY_PAPER);
-    for (unsigned i = 0; i < 10; ++i) {
-        w->use(buffer(0), MB, MS);
-        w->advance(99 * MS);
-    }
+    period(10, 99 * MS);
     EXPECT_GE(w->stats().on_time, 5u);
     w->advance(10000 * MS);
 

@@ -57,10 +57,7 @@ TEST_F(test_regcache, helper_never_passes_a_ceiling)
         return UCS_OK;
     };
     w->open();
-    for (unsigned i = 0; i < 60; ++i) {
-        w->use(buffer(i % 2), MB, MS, i % 2);
-        w->advance(20 * MS);
-    }
+    rounds(30, 2, 20 * MS);
     EXPECT_EQ(MB, most);
     EXPECT_EQ(0u, w->stats().over_ceiling);
 }

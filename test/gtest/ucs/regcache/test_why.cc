@@ -81,15 +81,7 @@ protected:
     void learn()
     {
         open(UCS_REGCACHE_POLICY_PREDICT);
-        period(40);
-    }
-
-    void period(unsigned count)
-    {
-        for (unsigned i = 0; i < count; ++i) {
-            w->use(buffer(0), MB, MS);
-            w->advance(99 * MS);
-        }
+        period(40, 99 * MS);
     }
 
     ucs_regcache_why_t m_before = {};
@@ -181,7 +173,7 @@ TEST_F(test_why, what_is_registered_ahead_waits_for_its_use)
 {
     learn();
     begin();
-    period(20);
+    period(20, 99 * MS);
     ucs_regcache_why_t now = why();
     EXPECT_EQ(0u, lost_in_all());
     EXPECT_EQ(20u, now.ahead - m_before.ahead);
@@ -220,7 +212,7 @@ TEST_F(test_why, a_use_that_the_helper_was_to_register_for_says_so)
     EXPECT_EQ(REG, lost(UCS_REGCACHE_LOST_UNFORETOLD)) << "too early";
     w->advance(99 * MS);
 
-    period(40);
+    period(40, 99 * MS);
     w->use(buffer(0), MB, MS);
     w->advance(50 * MS);
     ASSERT_FALSE(w->is_registered(buffer(0), MB));
@@ -253,9 +245,9 @@ TEST_F(test_why, what_a_ceiling_has_room_for_is_held_for_that)
     make(UCS_REGCACHE_POLICY_PREDICT);
     w->params.max_pinned = 16 * MB;
     w->open();
-    period(40);
+    period(40, 99 * MS);
     begin();
-    period(20);
+    period(20, 99 * MS);
     EXPECT_EQ(20 * MS, held(UCS_REGCACHE_HELD_IN_USE));
     EXPECT_LT(0.9 * 20 * 99 * MS, held(UCS_REGCACHE_HELD_OTHER));
     EXPECT_EQ(20 * 100 * MS, held_in_all());

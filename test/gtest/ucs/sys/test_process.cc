@@ -85,8 +85,6 @@ protected:
 
 TEST_F(test_process, fork_waits_until_the_helper_is_out_of_the_domain)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_PAPER);
     ASSERT_TRUE(bring_helper_to_gate(lower));
 
@@ -151,7 +149,6 @@ TEST_F(test_process, unmapping_inside_fork_strikes_at_once)
 {
     const unsigned count = 40;
     std::vector<void*> buffers;
-    fake_lower lower;
 
     start(lower);
     for (unsigned i = 0; i < count; ++i) {
@@ -212,8 +209,6 @@ TEST_F(test_process, domains_open_and_close_inside_fork)
 /* Its helper steps: no fork is under way there */
 TEST_F(test_process, forked_child_has_a_helper_of_its_own)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_PAPER);
     EXPECT_EQ(0, in_child([&]() {
         fake_lower own;
@@ -227,15 +222,12 @@ TEST_F(test_process, forked_child_has_a_helper_of_its_own)
         close(own);
         return 0;
     }));
-    close(lower);
 }
 
 /* A thread of the parent has the lock: the child's munmap() must not ask for
  * it */
 TEST_F(test_process, raw_child_unmaps_while_the_parent_holds_the_lock)
 {
-    fake_lower lower;
-
     start(lower);
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     std::atomic<int> phase{0};
@@ -259,14 +251,11 @@ TEST_F(test_process, raw_child_unmaps_while_the_parent_holds_the_lock)
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
     EXPECT_EQ(memh, reg(lower, m_buffer, TEST_LENGTH));
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
-    close(lower);
 }
 
 /* Its first call may be any of the three */
 TEST_F(test_process, raw_child_deregisters_first)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_ON_DEMAND);
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     EXPECT_EQ(0, in_raw_child([&] {
@@ -274,13 +263,10 @@ TEST_F(test_process, raw_child_deregisters_first)
     }));
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
     EXPECT_EQ(0u, lower.live_count());
-    close(lower);
 }
 
 TEST_F(test_process, raw_child_goes_straight_down)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_PAPER);
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
     EXPECT_TRUE(uct_helper_md_has_thread(lower.md()));
@@ -301,15 +287,12 @@ TEST_F(test_process, raw_child_goes_straight_down)
 
 TEST_F(test_process, raw_child_closes_without_the_helper)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     EXPECT_EQ(0, in_raw_child([&] {
         ops(lower)->close(lower.md());
         return lower.close_count() - 1;
     }));
-    close(lower);
 }
 
 #if !defined(__SANITIZE_ADDRESS__)
@@ -319,7 +302,6 @@ TEST_F(test_process, raw_child_exits)
 {
     char path[] = "/tmp/test_process.XXXXXX";
     int fd      = mkstemp(path);
-    fake_lower lower;
 
     ASSERT_GE(fd, 0);
     ::close(fd);
@@ -344,8 +326,6 @@ TEST_F(test_process, raw_child_exits)
 
 TEST_F(test_process, raw_child_has_a_helper_of_its_own)
 {
-    fake_lower lower;
-
     start(lower, UCS_REGCACHE_POLICY_PAPER);
     EXPECT_EQ(UCS_OK, dereg(lower, reg(lower, m_buffer, TEST_LENGTH)));
     EXPECT_EQ(0, in_raw_child([&] {
@@ -379,7 +359,6 @@ TEST_F(test_process, raw_child_has_a_helper_of_its_own)
         ops(own)->close(own.md());
         return (own.live_count() == 0) ? 0 : 7;
     }));
-    close(lower);
 }
 
 /*

@@ -37,6 +37,9 @@ protected:
 
     void TearDown() override
     {
+        if (lower.now() != lower.ops()) {
+            close(lower);
+        }
         if (m_buffer != nullptr) {
             munmap(m_buffer, TEST_LENGTH);
         }
@@ -61,28 +64,18 @@ protected:
 
     static const uct_abi_md_ops_t *ops(fake_lower &lower)
     {
-        return uct_abi_md(lower.md())->ops;
+        return lower.now();
     }
 
     static uct_mem_h reg(fake_lower &lower, void *address, size_t length,
                          unsigned flags = access)
     {
-        uct_mem_h memh = nullptr;
-
-        EXPECT_EQ(UCS_OK, ops(lower)->mem_reg(lower.md(), address, length,
-                                              flags, &memh));
-        return memh;
+        return lower.reg(address, length, flags);
     }
 
     static ucs_status_t dereg(fake_lower &lower, uct_mem_h memh)
     {
-        uct_abi_md_mem_dereg_params_t params;
-
-        /* What is not in the mask must not be looked at */
-        memset(&params, 0xff, sizeof(params));
-        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
-        params.memh       = memh;
-        return ops(lower)->mem_dereg(lower.md(), &params);
+        return lower.dereg(memh);
     }
 
     static void close(fake_lower &lower)
@@ -113,6 +106,7 @@ protected:
 
     uct_helper_config_t m_config;
     void                *m_buffer = nullptr;
+    fake_lower          lower; /* of a test that attaches one, and need not close it */
 };
 
 #endif

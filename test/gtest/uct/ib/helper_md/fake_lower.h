@@ -58,6 +58,33 @@ public:
         return &m_ops;
     }
 
+    /** The table that is in force: that one, or what decorates the domain. */
+    const uct_abi_md_ops_t *now() const
+    {
+        return m_md.super.ops;
+    }
+
+    /** By that table, which must register it. */
+    uct_mem_h reg(void *address, size_t length,
+                  unsigned flags = UCT_MD_MEM_ACCESS_ALL)
+    {
+        uct_mem_h memh = nullptr;
+
+        EXPECT_EQ(UCS_OK, now()->mem_reg(md(), address, length, flags, &memh));
+        return memh;
+    }
+
+    /** The counterpart. What is not in the mask must not be looked at. */
+    ucs_status_t dereg(uct_mem_h memh)
+    {
+        uct_abi_md_mem_dereg_params_t params;
+
+        memset(&params, 0xff, sizeof(params));
+        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
+        params.memh       = memh;
+        return now()->mem_dereg(md(), &params);
+    }
+
     /** The next @a count registrations return @a status. */
     void fail_reg(ucs_status_t status, unsigned count = 1)
     {

@@ -39,7 +39,7 @@ public:
     /** What is still decorated is closed, and nothing stays registered. */
     ~generation_lower()
     {
-        if (now() != own()) {
+        if (now() != ops()) {
             now()->close(md());
             EXPECT_EQ(0u, live_count());
         }
@@ -49,17 +49,6 @@ public:
     {
         m_flags         = 0;
         m_reg_mem_types = 0;
-    }
-
-    /** Table as the domain has it now. */
-    const uct_abi_md_ops_t *now()
-    {
-        return m_md.super.ops;
-    }
-
-    const uct_abi_md_ops_t *own()
-    {
-        return ops();
     }
 
     size_t num_slots() const
@@ -95,16 +84,6 @@ public:
 
         return (now()->mem_reg_params(md(), address, length, params, &memh) ==
                 UCS_OK) ? memh : nullptr;
-    }
-
-    ucs_status_t dereg(uct_mem_h memh)
-    {
-        uct_abi_md_mem_dereg_params_t params;
-
-        memset(&params, 0xff, sizeof(params));
-        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
-        params.memh       = memh;
-        return now()->mem_dereg(md(), &params);
     }
 
     /** @return Status of a query of the table in force, attributes in attr. */

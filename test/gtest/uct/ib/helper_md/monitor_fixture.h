@@ -52,7 +52,7 @@ protected:
 
     void TearDown() override
     {
-        if (uct_abi_md(m_lower.md())->ops != m_lower.ops()) {
+        if (m_lower.now() != m_lower.ops()) {
             close(); /* a test that failed half way costs no other */
         }
         if (m_buffer != nullptr) {
@@ -94,29 +94,19 @@ protected:
 
     void close()
     {
-        uct_abi_md(m_lower.md())->ops->close(m_lower.md());
+        m_lower.now()->close(m_lower.md());
         EXPECT_EQ(0u, m_lower.bad_dereg_count());
         EXPECT_EQ(0u, m_lower.live_count());
     }
 
     uct_mem_h reg(void *address, size_t length = LENGTH)
     {
-        uct_mem_h memh = nullptr;
-
-        EXPECT_EQ(UCS_OK, uct_abi_md(m_lower.md())->ops->mem_reg(
-                                  m_lower.md(), address, length,
-                                  UCT_MD_MEM_ACCESS_ALL, &memh));
-        return memh;
+        return m_lower.reg(address, length);
     }
 
     void dereg(uct_mem_h memh)
     {
-        uct_abi_md_mem_dereg_params_t params;
-
-        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
-        params.memh       = memh;
-        EXPECT_EQ(UCS_OK, uct_abi_md(m_lower.md())->ops->mem_dereg(
-                                  m_lower.md(), &params));
+        EXPECT_EQ(UCS_OK, m_lower.dereg(memh));
     }
 
     void use(void *address, size_t length = LENGTH)

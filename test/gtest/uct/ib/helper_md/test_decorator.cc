@@ -22,8 +22,6 @@ static void note_verified(uct_md_h md, uct_mem_h memh)
 
 TEST_F(test_decorator, verify_sees_the_end_of_each_use)
 {
-    fake_lower lower;
-
     verified.clear();
     attach(lower);
     uct_helper_md_set_verify(lower.md(), note_verified);
@@ -44,7 +42,6 @@ TEST_F(test_decorator, verify_sees_the_end_of_each_use)
     EXPECT_EQ(std::make_pair(memh, 0), verified[0]);
     EXPECT_EQ(std::make_pair(pool, 0), verified[1]);
     EXPECT_EQ(std::make_pair(memh, 1), verified[2]);
-    close(lower);
 }
 
 /* Without a further call: nobody but the helper can come to it, for which it waits until
@@ -68,8 +65,6 @@ TEST_F(test_decorator, what_is_unmapped_is_deregistered_under_every_policy)
 
 TEST_F(test_decorator, pools_and_empty_ranges_pass_through)
 {
-    fake_lower lower;
-
     attach(lower);
     for (int i = 1; i <= 2; ++i) {
         uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH,
@@ -84,12 +79,10 @@ TEST_F(test_decorator, pools_and_empty_ranges_pass_through)
         EXPECT_EQ(UCS_OK, dereg(lower, memh));
         EXPECT_EQ(2u * i, lower.dereg_count());
     }
-    close(lower);
 }
 
 TEST_F(test_decorator, what_is_not_ours_goes_down_untouched)
 {
-    fake_lower lower;
     uct_completion_t comp;
     uct_abi_md_mem_dereg_params_t params;
 
@@ -103,7 +96,6 @@ TEST_F(test_decorator, what_is_not_ours_goes_down_untouched)
                             access | UCT_MD_MEM_FLAG_LOCK);
     EXPECT_EQ(UCS_OK, ops(lower)->mem_dereg(lower.md(), &params));
     EXPECT_EQ(&params, lower.last_dereg_params());
-    close(lower);
 }
 
 static unsigned test_invalidated;
@@ -151,7 +143,6 @@ TEST_F(test_decorator, invalidation_reaches_the_device)
 
 TEST_F(test_decorator, invalidation_unsupported_below_changes_nothing)
 {
-    fake_lower lower;
     uct_completion_t comp = {test_invalidate_done, 1, UCS_OK};
 
     attach(lower);
@@ -159,13 +150,10 @@ TEST_F(test_decorator, invalidation_unsupported_below_changes_nothing)
     EXPECT_EQ(UCS_ERR_UNSUPPORTED, invalidate(lower, memh, &comp));
     EXPECT_TRUE(lower.is_live(memh));
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
-    close(lower);
 }
 
 TEST_F(test_decorator, unmapped_memory_is_not_found_again)
 {
-    fake_lower lower;
-
     /* userfaultfd would tell of it as well */
     m_config.monitor = UCT_HELPER_MONITOR_UCM;
     attach(lower);
@@ -211,8 +199,6 @@ TEST_F(test_decorator, registration_is_not_cancelled_half_way)
 
 TEST_F(test_decorator, thread_starts_with_the_first_large_use_only)
 {
-    fake_lower lower;
-
     m_config.policy = UCS_REGCACHE_POLICY_PAPER;
     attach(lower);
     EXPECT_FALSE(uct_helper_md_has_thread(lower.md()));
@@ -227,8 +213,6 @@ TEST_F(test_decorator, thread_starts_with_the_first_large_use_only)
 
 TEST_F(test_decorator, forked_child_goes_straight_down)
 {
-    fake_lower lower;
-
     m_config.policy = UCS_REGCACHE_POLICY_PAPER;
     attach(lower);
     uct_mem_h memh = reg(lower, m_buffer, TEST_LENGTH);
@@ -247,13 +231,10 @@ TEST_F(test_decorator, forked_child_goes_straight_down)
     EXPECT_TRUE(lower.is_live(memh));
     EXPECT_EQ(UCS_OK, dereg(lower, memh));
     lower.await_dereg(1);
-    close(lower);
 }
 
 TEST_F(test_decorator, parent_goes_on_after_forks)
 {
-    fake_lower lower;
-
     m_config.policy = UCS_REGCACHE_POLICY_PAPER;
     attach(lower);
     for (unsigned i = 1; i <= 20; ++i) {

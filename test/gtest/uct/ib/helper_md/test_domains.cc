@@ -168,7 +168,7 @@ TEST_F(test_domains, that_are_not_used_take_little_memory)
 /* Of another domain, whose device may take long */
 TEST_F(test_domains, one_closes_while_the_helper_deregisters_of_another)
 {
-    fake_lower lower, other;
+    fake_lower other;
     std::atomic<bool> is_inside{false}, is_open{false};
     void *buffer = map(nullptr);
 
@@ -237,7 +237,6 @@ TEST_F(test_domains, opened_and_closed_by_several_threads)
 TEST_F(test_domains, a_use_that_waits_has_the_helper_on_its_own_processor)
 {
     const size_t page = sysconf(_SC_PAGESIZE);
-    fake_lower lower;
     std::atomic<bool> is_over{false};
     void *other = map(nullptr);
 

@@ -433,7 +433,6 @@ TEST_F(test_events, DISABLED_threads_are_refused)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
     };
     struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-    fake_lower lower;
     log_capture log;
 
     ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));

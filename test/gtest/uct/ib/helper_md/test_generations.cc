@@ -51,10 +51,10 @@ protected:
         for (size_t i = 0; i < UCT_ABI_MAX_SLOTS; ++i) {
             if (std::find(std::begin(replaced), std::end(replaced), i) !=
                 std::end(replaced)) {
-                EXPECT_NE(lower.slot_of(lower.own(), i),
+                EXPECT_NE(lower.slot_of(lower.ops(), i),
                           lower.slot_of(lower.now(), i)) << i;
             } else if (i < lower.num_slots()) {
-                EXPECT_EQ(lower.slot_of(lower.own(), i),
+                EXPECT_EQ(lower.slot_of(lower.ops(), i),
                           lower.slot_of(lower.now(), i)) << i;
             } else {
                 EXPECT_EQ(0u, lower.slot_of(lower.now(), i)) << i;
@@ -75,7 +75,7 @@ TEST_P(test_generations, table_is_copied_whole_and_no_further)
         expect_copied(lower);
         lower.now()->close(lower.md());
         EXPECT_EQ(1u, lower.close_count());
-        EXPECT_EQ(lower.own(), lower.now());
+        EXPECT_EQ(lower.ops(), lower.now());
     }
 }
 
@@ -182,7 +182,7 @@ TEST_P(test_generations, software_nic_over_a_domain_that_does_not_register)
               *uct_abi_md_attr_flags(lower.attr));
     EXPECT_EQ(uint64_t(UCS_BIT(UCS_MEMORY_TYPE_HOST)),
               *(uint64_t*)(lower.attr + uct_abi_running->attr_reg_mem_types));
-    EXPECT_NE(lower.own()->mkey_pack, lower.now()->mkey_pack);
+    EXPECT_NE(lower.ops()->mkey_pack, lower.now()->mkey_pack);
 
     uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
     ASSERT_NE(nullptr, memh);

@@ -108,8 +108,6 @@ std::deque<ucs_operation_t> test_idle::m_said;
 
 TEST_F(test_idle, of_open_domains_alone)
 {
-    fake_lower lower;
-
     EXPECT_EQ(UCS_IDLE_NOT_TAKEN, uct_helper_idle_step(0));
     attach(lower);
     EXPECT_EQ(UCS_IDLE_HEARD, step());
@@ -141,7 +139,6 @@ TEST_F(test_idle, a_domain_closes_under_threads_that_wait)
 TEST_F(test_idle, a_post_wakes_the_helper)
 {
     const size_t length = 4ul << 20;
-    fake_lower lower;
     void *buffers[2];
 
     m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
@@ -186,7 +183,7 @@ TEST_F(test_idle, a_post_wakes_the_helper)
 /* Of a rank's devices those that its messages go over */
 TEST_F(test_idle, what_is_posted_is_registered_where_something_was_used)
 {
-    fake_lower lower, other;
+    fake_lower other;
     void *posted = map(nullptr);
 
     m_config.policy = UCS_REGCACHE_POLICY_OVERLAP;
@@ -224,7 +221,6 @@ TEST_F(test_idle, a_child_steps_for_itself)
 #else
     const unsigned children = 20;
 #endif
-    fake_lower lower;
 
     attach(lower);
     begin(1, false);
@@ -246,7 +242,6 @@ TEST_F(test_idle, a_child_steps_for_itself)
     }
     end();
     EXPECT_NE(0u, m_steps);
-    close(lower);
 }
 
 /* What all domains want is what one wants */

@@ -17,26 +17,10 @@
 #include <poll.h>
 #include <sys/wait.h>
 
-#ifndef MADV_DONTNEED_LOCKED
-#  define MADV_DONTNEED_LOCKED 24
-#endif
-
 /*
- * What the kernel tells
+ * What the kernel tells. The ways of test/oracle/oracle_disturb.c that it tells of
+ * are not written here once more.
  */
-
-TEST_F(test_monitor, munmap_by_system_call)
-{
-    expect_struck([this] {
-        unmap(m_buffer);
-        map(m_buffer, MAP_FIXED_NOREPLACE);
-    });
-}
-
-TEST_F(test_monitor, map_fixed_by_system_call)
-{
-    expect_struck([this] { map(m_buffer, MAP_FIXED); });
-}
 
 TEST_F(test_monitor, part_of_a_buffer)
 {
@@ -71,17 +55,6 @@ TEST_F(test_monitor, mremap_away)
     });
 }
 
-TEST_F(test_monitor, mremap_away_and_leave_the_mapping)
-{
-    expect_struck([this] {
-        void *other = (void*)syscall(SYS_mremap, m_buffer, LENGTH, LENGTH,
-                                     MREMAP_MAYMOVE | 4 /* DONTUNMAP */,
-                                     nullptr);
-        ASSERT_NE(MAP_FAILED, other);
-        unmap(other);
-    });
-}
-
 TEST_F(test_monitor, madvise_by_system_call)
 {
     for (int advice : {MADV_DONTNEED, MADV_FREE}) {
@@ -90,33 +63,6 @@ TEST_F(test_monitor, madvise_by_system_call)
             EXPECT_EQ(0, syscall(SYS_madvise, m_buffer, LENGTH, advice));
         });
     }
-}
-
-TEST_F(test_monitor, madvise_locked)
-{
-    if ((syscall(SYS_madvise, m_buffer, 4096, MADV_DONTNEED_LOCKED) != 0) &&
-        (errno == EINVAL)) {
-        GTEST_SKIP() << "this kernel has no MADV_DONTNEED_LOCKED";
-    }
-    expect_struck([this] {
-        EXPECT_EQ(0, madvise(m_buffer, LENGTH, MADV_DONTNEED_LOCKED));
-    });
-}
-
-TEST_F(test_monitor, process_madvise)
-{
-    struct iovec iov = {m_buffer, LENGTH};
-    int pidfd        = syscall(SYS_pidfd_open, getpid(), 0);
-
-    if (syscall(SYS_process_madvise, pidfd, &iov, 1, MADV_DONTNEED, 0) < 0) {
-        ::close(pidfd);
-        GTEST_SKIP() << "this kernel does not discard by process_madvise";
-    }
-    expect_struck([&] {
-        EXPECT_EQ((long)LENGTH, syscall(SYS_process_madvise, pidfd, &iov, 1,
-                                        MADV_DONTNEED, 0));
-    });
-    ::close(pidfd);
 }
 
 TEST_F(test_monitor, madvise_by_io_uring)

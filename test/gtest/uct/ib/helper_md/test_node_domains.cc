@@ -31,14 +31,9 @@ protected:
                                           sizeof(m_name)));
     }
 
-    ucs_ledger_t *ledger()
+    mapped_ledger map_ledger() const
     {
-        ucs_ledger_t *ledger = nullptr;
-        char error[256];
-
-        EXPECT_EQ(UCS_OK,
-                  ucs_ledger_open(m_name, &ledger, error, sizeof(error)));
-        return ledger;
+        return mapped_ledger(m_name);
     }
 
     static uint64_t sum(ucs_ledger_t *ledger)
@@ -65,11 +60,10 @@ protected:
 
 TEST_F(test_node_domains, enter_and_leave_the_ledger)
 {
-    ucs_ledger_t *mapped;
-    fake_lower lower, second;
+    fake_lower second;
 
     attach(lower);
-    mapped = ledger();
+    auto mapped = map_ledger();
     EXPECT_EQ(0u, sum(mapped));
     dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
     EXPECT_EQ(TEST_LENGTH, sum(mapped));
@@ -82,7 +76,6 @@ TEST_F(test_node_domains, enter_and_leave_the_ledger)
     EXPECT_EQ(TEST_LENGTH, sum(mapped));
     close(second);
     EXPECT_EQ(0u, ucs_load_relaxed(&mapped->owner[0]));
-    ucs_ledger_close(mapped);
 }
 
 /* The job goes on as it would; who relies on the ledger is told */
@@ -124,7 +117,7 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
 {
     for (auto policy :
          {UCS_REGCACHE_POLICY_LEAVE_PINNED, UCS_REGCACHE_POLICY_LRU}) {
-        ucs_ledger_t *mapped = ledger();
+        auto mapped = map_ledger();
         fake_lower lower;
 
         m_config.policy          = policy;
@@ -152,7 +145,6 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
         EXPECT_EQ(3u, lower.live_count());
         close(lower);
         munmap(memory, 4 * TEST_LENGTH);
-        ucs_ledger_close(mapped);
     }
 }
 
@@ -160,7 +152,7 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
  * so does what another device has not. */
 TEST_F(test_node_domains, a_device_has_so_many_registrations)
 {
-    fake_lower lower, other;
+    fake_lower other;
 
     m_config.max_regions = 4;
     attach(lower);
@@ -200,8 +192,7 @@ TEST_F(test_node_domains, a_device_has_so_many_registrations)
 /* A child has no place in its parent's slot, and can have one of its own */
 TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
 {
-    ucs_ledger_t *mapped = ledger();
-    fake_lower lower;
+    auto mapped = map_ledger();
 
     attach(lower);
     dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
@@ -221,8 +212,6 @@ TEST_F(test_node_domains, a_child_leaves_the_parents_slot_alone)
         return (ucs_load_relaxed(&mapped->owner[1]) == 0) ? 0 : 3;
     }));
     EXPECT_EQ(TEST_LENGTH, sum(mapped));
-    close(lower);
-    ucs_ledger_close(mapped);
 }
 
 /* Nobody wakes the thread: it must see that the word has changed since */

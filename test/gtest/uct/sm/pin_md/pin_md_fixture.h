@@ -6,6 +6,7 @@
 
 #include <ucs/sys/address_space.h>
 #include <uct/base/uct_abi.h>
+#include <uct/ib/helper_md/fake_lower.h>
 #include <test/inside/pin_inside.h>
 
 #include <ucs/debug/log_def.h>
@@ -21,85 +22,50 @@
 #include <functional>
 #include <mutex>
 
-/* A domain below the decorator whose operations count their calls */
-struct fake_md {
-    uct_abi_md_t        super; /* First: uct_md_h points here */
-    uct_abi_component_t component;
-    std::atomic<int>    regs{0}, deregs{0};
-    int                 closes = 0, queries = 0;
-    ucs_status_t        reg_status = UCS_OK, dereg_status = UCS_OK;
-    uct_abi_md_mem_dereg_params_t last_dereg = {};
-    std::mutex          lock; /* Of last_dereg */
-
-    static uct_mem_h memh()
+/* A domain below the decorator in which a thread may be cancelled, as in a driver */
+class fake_md : public fake_lower {
+public:
+    fake_md() : fake_lower("cma")
     {
-        return (uct_mem_h)0xdeadbeef;
+        m_ops.query     = query;
+        m_ops.mem_reg   = mem_reg;
+        m_ops.mem_dereg = mem_dereg;
     }
 
+    int queries               = 0;
+    ucs_status_t dereg_status = UCS_OK;
+    uct_abi_md_mem_dereg_params_t last_dereg = {}; /* protected by m_lock */
+
+private:
     static fake_md *of(uct_md_h md)
     {
-        return reinterpret_cast<fake_md*>(md);
-    }
-
-    static void close(uct_md_h md)
-    {
-        ++of(md)->closes;
+        return static_cast<fake_md*>(fake_lower::of(md));
     }
 
     static ucs_status_t query(uct_md_h md, uct_md_attr_t *attr)
     {
         ++of(md)->queries;
-        attr->cap.flags = UCT_MD_FLAG_REG;
-        attr->reg_cost  = ucs_linear_func_make(9e-9, 0);
-        return UCS_OK;
+        return fake_lower::query(md, attr);
     }
 
-    static ucs_status_t mem_reg(uct_md_h md, void *, size_t, unsigned,
-                                uct_mem_h *memh_p)
+    static ucs_status_t mem_reg(uct_md_h md, void *address, size_t length,
+                                unsigned flags, uct_mem_h *memh_p)
     {
-        pthread_testcancel(); /* a driver's call may be such a point */
-        if (of(md)->reg_status != UCS_OK) {
-            return of(md)->reg_status;
-        }
-        ++of(md)->regs;
-        *memh_p = memh();
-        return UCS_OK;
+        pthread_testcancel();
+        return fake_lower::mem_reg(md, address, length, flags, memh_p);
     }
 
     static ucs_status_t
     mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
     {
         pthread_testcancel();
-        std::lock_guard<std::mutex> guard(of(md)->lock);
-        if (of(md)->dereg_status == UCS_OK) {
-            ++of(md)->deregs;
+        {
+            std::lock_guard<std::mutex> guard(of(md)->m_lock);
+            of(md)->last_dereg = *params;
         }
-        of(md)->last_dereg = *params;
-        return of(md)->dereg_status;
-    }
-
-    static void opaque()
-    {
-    }
-
-    static const uct_abi_md_ops_t *table()
-    {
-        static const uct_abi_md_ops_t ops = {close,   query,  opaque, opaque,
-                                             nullptr, mem_reg, mem_dereg,
-                                             nullptr, opaque, opaque, opaque};
-        return &ops;
-    }
-
-    fake_md() : super(), component()
-    {
-        super.ops       = table();
-        super.component = reinterpret_cast<uct_component_h>(&component);
-        strcpy(component.name, "cma");
-    }
-
-    uct_md_h handle()
-    {
-        return reinterpret_cast<uct_md_h>(&super);
+        return (of(md)->dereg_status == UCS_OK) ?
+                       fake_lower::mem_dereg(md, params) :
+                       of(md)->dereg_status;
     }
 };
 
@@ -137,29 +103,25 @@ protected:
     {
         if (attached) {
             EXPECT_TRUE(uct_pin_md_is_valid(md()));
-            uct_abi_md(md())->ops->close(md());
+            lower.now()->close(md());
             attached = false;
         }
     }
 
     uct_md_h md()
     {
-        return lower.handle();
+        return lower.md();
     }
 
     ucs_status_t reg(void *address, size_t length, uct_mem_h *memh_p,
                      unsigned flags = UCT_MD_MEM_ACCESS_ALL)
     {
-        return uct_abi_md(md())->ops->mem_reg(md(), address, length, flags,
-                                              memh_p);
+        return lower.now()->mem_reg(md(), address, length, flags, memh_p);
     }
 
     ucs_status_t dereg(uct_mem_h memh)
     {
-        uct_abi_md_mem_dereg_params_t params = {};
-        params.field_mask = UCT_ABI_MD_MEM_DEREG_FIELD_MEMH;
-        params.memh       = memh;
-        return uct_abi_md(md())->ops->mem_dereg(md(), &params);
+        return lower.dereg(memh);
     }
 
     /* Bytes pinned in this process */

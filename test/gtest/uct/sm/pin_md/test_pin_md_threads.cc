@@ -147,8 +147,8 @@ TEST_F(pin_md_threads, threads_register_side_by_side)
         thread.join();
     }
 
-    EXPECT_EQ(num_threads * num_cycles * 5, lower.regs);
-    EXPECT_EQ(lower.regs, lower.deregs);
+    EXPECT_EQ(num_threads * num_cycles * 5u, lower.reg_count());
+    EXPECT_EQ(0u, lower.live_count());
     EXPECT_EQ(0u, uct_pin_md_pinned_bytes(md()));
     expect_pinned(0);
 }

@@ -161,8 +161,8 @@ static int uses_without_events(void *address)
     params.field_mask = UCT_ABI_MD_MEM_REG_FIELD_FLAGS;
     params.flags      = ACCESS;
     ucm_global_opts.enable_events = 0;
-    if ((uct_abi_md_query(lower.own(), lower.md(), &attr) != UCS_OK) ||
-        (uct_helper_device_create(lower.md(), lower.own(), &attr, &device) !=
+    if ((uct_abi_md_query(lower.ops(), lower.md(), &attr) != UCS_OK) ||
+        (uct_helper_device_create(lower.md(), lower.ops(), &attr, &device) !=
          UCS_OK)) {
         return 2;
     }
