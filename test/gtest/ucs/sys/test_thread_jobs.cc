@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -29,6 +30,7 @@ protected:
         std::atomic<unsigned> consumed{0};
         std::atomic<uint64_t> again{UINT64_MAX};
         std::atomic<bool>     is_held{false}; /* a step does not end */
+        std::atomic<work*>    wakes{nullptr}; /* whom a step wakes */
         ucs_job_h             job;
     };
 
@@ -38,6 +40,9 @@ protected:
         uint64_t again = self->again.exchange(UINT64_MAX);
 
         self->consumed += self->queued.exchange(0);
+        if (self->wakes != nullptr) {
+            ucs_job_wake(self->wakes.load()->job);
+        }
         ++self->steps;
         while (self->is_held) {
             std::this_thread::yield();
@@ -168,6 +173,35 @@ TEST_P(test_thread_jobs, steps_of_two_jobs_go_side_by_side)
     await(m_work[0], 2);
     EXPECT_TRUE(ucs_job_try_step(m_work[1].job, step, &m_work[1]));
     m_work[0].is_held = false;
+}
+
+static uint64_t do_inside(void *arg, uint64_t)
+{
+    (*static_cast<std::function<void()>*>(arg))();
+    return UINT64_MAX;
+}
+
+/* A signal handler ends the program in a step that its thread takes. A turn goes from
+ * the last job to the first: when the second has woken the first, the helper is on its
+ * way to a step that waits for this one. */
+TEST_P(test_thread_jobs, an_end_inside_of_a_step_does_not_wait_for_it)
+{
+    uint64_t took = UINT64_MAX;
+
+    std::function<void()> end = [&] {
+        m_work[1].wakes = &m_work[0];
+        wake(m_work[1]);
+        await(m_work[1], 2);
+        took = ucs_clock_now();
+        EXPECT_FALSE(ucs_thread_end(m_thread));
+        took = ucs_clock_now() - took;
+    };
+
+    start_all();
+    while (!ucs_job_try_step(m_work[0].job, do_inside, &end)) {
+        std::this_thread::yield();
+    }
+    EXPECT_GT(4000000000u, took); /* it would wait for five seconds */
 }
 
 /* It has been told for both */
