@@ -505,8 +505,10 @@ TEST_F(test_report, reader_that_has_gone_costs_the_report_alone)
         }
         close(fds[0]);
         dup2(fds[1], STDERR_FILENO);
+        ucs_stream_note(); /* nothing is written to what is no stream of ours */
         signal(SIGPIPE, SIG_DFL);
-        return int(uct_helper_report_write(&to, &m_figures) == UCS_OK);
+        return int(!ucs_stream_is_output(STDERR_FILENO) ||
+                   (uct_helper_report_write(&to, &m_figures) == UCS_OK));
     }));
 }
 
