@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <vector>
+
+#include <pthread.h>
 
 /* A use, with so many bytes between it and its caller */
 static __attribute__((noinline)) uintptr_t position(size_t bytes)
@@ -35,13 +38,27 @@ static uintptr_t in_thread(uintptr_t (*func)(size_t bytes), size_t bytes)
     return at;
 }
 
+/* All run at once: after one that has ended the next one gets its stack */
 TEST(test_stack, a_path_has_one_name_in_all_threads)
 {
-    const uintptr_t one = in_thread(position, 64);
+    uintptr_t at[4] = {};
+    std::vector<std::thread> threads;
+    pthread_barrier_t all_have;
 
-    EXPECT_NE(0u, one);
-    for (int i = 0; i < 3; ++i) {
-        EXPECT_EQ(one, in_thread(position, 64));
+    ASSERT_EQ(0, pthread_barrier_init(&all_have, nullptr, 4));
+    for (uintptr_t &mine : at) {
+        threads.emplace_back([&] {
+            mine = position(64);
+            pthread_barrier_wait(&all_have);
+        });
+    }
+    for (auto &thread : threads) {
+        thread.join();
+    }
+    pthread_barrier_destroy(&all_have);
+    EXPECT_NE(0u, at[0]);
+    for (uintptr_t one : at) {
+        EXPECT_EQ(at[0], one);
     }
 }
 
