@@ -425,13 +425,13 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
  *                       in the lower domain is left to the helper, or to a later idle
  *                       step.
  *
- * @return As @ref ucs_regcache_step; @a now if something was left.
+ * @return As @ref ucs_regcache_step; @a now if a registration was left.
  */
 uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
                                 uint64_t spare_ns);
 
-/** @return Nonzero if the latest idle step registered or deregistered, left that, or
- *          heard of uses that had to register. By the thread that took it. */
+/** @return Nonzero if the latest idle step registered or deregistered, had no time to
+ *          register, or heard of uses that had to. By the thread that took it. */
 int ucs_regcache_idle_was_used(ucs_regcache_h cache);
 
 /** @return Nonzero if the policy wants steps by a helper thread at all. */

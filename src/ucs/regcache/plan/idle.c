@@ -69,7 +69,7 @@ int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
 }
 
 /* As soon after the use as the helper would, if there is time. If there is not,
- * the helper is not called for it: what is left has a time of its own. */
+ * it was due then, not now, and nothing has come of this step. */
 static int ucs_regcache_idle_drops(ucs_regcache_h cache,
                                    ucs_regcache_region_t *region)
 {

@@ -95,7 +95,7 @@ typedef struct ucs_regcache_hearing {
 /** What an idle step may do, and what it left. */
 typedef struct ucs_regcache_idling {
     uint64_t              budget;   /* ns; UINT64_MAX: this is the helper's */
-    int                   is_short; /* something was left undone */
+    int                   is_short; /* to register, it left something */
     int                   is_used;  /* or done, that takes time, or learned */
     uint64_t              registered; /* uses that registered, until the latest
                                          idle step */

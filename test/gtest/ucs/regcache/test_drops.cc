@@ -115,7 +115,7 @@ TEST_F(test_regcache_drops, and_no_step_is_due_for_it)
 }
 
 /* What a wait is too short for is left until its own time: the helper is not
- * called for it at once */
+ * called for it before, and nothing has come of a step that leaves it after */
 TEST_F(test_regcache_drops, what_is_left_may_wait)
 {
     make();
@@ -123,13 +123,16 @@ TEST_F(test_regcache_drops, what_is_left_may_wait)
     w->open();
     play(400);
     receive(40); /* its partner is fast */
-    w->advance(2 * MS);
+    w->advance(1000 * MS);
     post(buffer(0), 1);
     w->idle_step(MS);
     ASSERT_TRUE(w->is_registered(buffer(0), size));
     w->tell(UCS_OPERATION_RECEIVED, 0, 0, 1);
     w->now += MS / 10;
     EXPECT_LT(w->now, w->idle_step(0));
+    w->now += 10 * MS; /* by then the helper would have come */
+    EXPECT_GT(w->now, w->idle_step(0));
+    EXPECT_FALSE(ucs_regcache_idle_was_used(w->cache));
     EXPECT_TRUE(w->is_registered(buffer(0), size));
 }
 

@@ -386,6 +386,37 @@ TEST_F(test_regcache_order, lost_end_of_a_use_under_way)
     EXPECT_TRUE(w->live.empty());
 }
 
+/* While the helper deregisters what a use before had, for less access, another one
+ * is invalidated, and its region's place becomes another buffer's. What is noted for
+ * the first would hold the other for ever. */
+TEST_F(test_regcache_order, use_whose_region_becomes_anothers_holds_nothing)
+{
+    unsigned completed = 0;
+    bool is_done       = false;
+    auto change_hands  = [&] {
+        if (is_done) {
+            return;
+        }
+        is_done = true;
+        w->put(w->get(buffer(0), MB, 1, regcache_world::REMOTE_PUT),
+               &completed);
+        w->touch(buffer(1), MB);
+    };
+
+    w->open();
+    w->touch(buffer(2), 8 * MB); /* so nobody waits for what is leaving */
+    ucs_regcache_memh_t memh = w->get(buffer(0), MB, 1,
+                                      regcache_world::LOCAL_READ);
+    w->step();
+    w->use(buffer(0), MB, 0, 1, regcache_world::REMOTE_PUT);
+    w->put(memh);
+    w->on_dereg = change_hands;
+    w->step();
+    EXPECT_EQ(1u, completed);
+    w->advance(60000 * MS);
+    EXPECT_TRUE(w->live.empty());
+}
+
 /* As where all cores are busy: one wake-up in twenty waits for the end of a
  * time slice. Uses are as regular as can be, so nothing else is missed. */
 TEST_F(test_regcache_order, late_wake_ups_are_allowed_for)
