@@ -37,7 +37,8 @@ UCS_TUNING(double, plan_credit, 2, "missed uses",
            "that a buffer's plans may cost more than renting beside that",
            "half: +2.0 (+7.7); double: +0.4 (+2.4)")
 UCS_TUNING(double, bound_least, 0.95, "of the least delay",
-           "that the next one is taken to be at least",
+           "that the next one is taken to be at least; and of the next gap, that "
+           "the only one that was bridged is taken to be",
            "below 1 % (2026-11-29)")
 UCS_TUNING(double, range_least, 1000, "ns",
            "that delays are taken to differ by, however alike those are that were "

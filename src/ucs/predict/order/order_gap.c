@@ -123,10 +123,10 @@ static double order_best_hold(ucs_predict_order_h order,
         return 0;
     }
     longest = gaps->sorted[bridged - 1];
-    range   = 2 * (longest - gaps->sorted[(bridged - 1) / 2]);
     if (bridged == 1) {
         return longest / order->tuning.bound_least; /* no range is known */
     }
+    range = 2 * (longest - gaps->sorted[(bridged - 1) / 2]);
     return longest + ucs_predict_order_margin(order, range, bridged,
                                               missed * price->rent_ns);
 }

@@ -196,6 +196,20 @@ static void uct_helper_md_ask_limits(uct_helper_md_t *md)
     }
 }
 
+static ucs_status_t
+uct_helper_md_create_device(uct_helper_md_t *md, const uct_abi_md_attr_t *attr)
+{
+    ucs_status_t status = uct_helper_device_create(md->md, md->lower, attr,
+                                                   &md->device);
+
+    if ((status == UCS_OK) &&
+        (attr->reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST))) {
+        uct_helper_session_note("device memory is left registered between "
+                                "uses, and is not in these figures");
+    }
+    return status;
+}
+
 ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config,
                                   uct_helper_md_t **md_p)
@@ -222,13 +236,9 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
         goto err_close_node;
     }
 
-    status = uct_helper_device_create(md->md, md->lower, &attr, &md->device);
+    status = uct_helper_md_create_device(md, &attr);
     if (status != UCS_OK) {
         goto err_part;
-    }
-    if (attr.reg_mem_types & ~UCS_BIT(UCS_MEMORY_TYPE_HOST)) {
-        uct_helper_session_note("device memory is left registered between "
-                                "uses, and is not in these figures");
     }
 
     uct_helper_md_ask_limits(md);
