@@ -67,6 +67,7 @@ typedef struct ucs_node_figures {
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
     unsigned         idle_cores;  /**< as the helper saw at last */
+    double           wanted;      /**< likewise, by @ref ucs_node_wanted */
     uint64_t         rests;       /**< times that the helper stood down */
     uint64_t         rest_ns;     /**< how long in all */
 } ucs_node_figures_t;
@@ -161,6 +162,22 @@ int ucs_node_mend(ucs_node_h node, uint64_t now);
  * @return Nonzero if one of them is for this rank. All ranks find the same.
  */
 int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
+
+/**
+ * How much of the helper's work does a rank wait for? The helper begins where nothing
+ * else is ready to run, but what it has begun it ends, and a registration may take
+ * longer than a message. So a rank waits for it as far as ranks wait, ready to run, for
+ * each processor; all are taken to wait as this one did in the latest seconds. By one
+ * thread, now and then.
+ *
+ * @param [in] waited_ns   What this rank has waited for a processor since it began; 0:
+ *                         unknown.
+ * @param [in] processors  That the helper may run on, above 0.
+ *
+ * @return Share of the work, 0 to 1; at the first call 0.
+ */
+double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
+                       unsigned processors);
 
 /** Say whether the helper makes registrations (as from the start), or rests. */
 void ucs_node_set_runs(ucs_node_h node, int runs);

@@ -7,6 +7,10 @@
  * one that needs a little more */
 #define UCS_NODE_INCUMBENT 4 /* a quarter more */
 
+/* Time over which waits for processors are counted, ns: some iterations of most
+ * programs, and so little that a job's start is soon forgotten */
+#define UCS_NODE_WAITS_NS 2e9
+
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
 
@@ -21,6 +25,12 @@ void ucs_node_show(ucs_node_h node)
     for (word = 0; word < UCS_LEDGER_WORDS; ++word) {
         ucs_store_relaxed(&slot->cpus[word], node->params.cpus.__bits[word]);
     }
+}
+
+static int ucs_node_is_rank(ucs_node_h node, unsigned i)
+{
+    return (i == (unsigned)node->slot) ||
+           (ucs_load_relaxed(&node->ledger->owner[i]) != 0);
 }
 
 static uint64_t ucs_node_weight(ucs_node_h node, unsigned i)
@@ -51,8 +61,7 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
 
     for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
         slot = &node->ledger->slots[i];
-        if ((i == (unsigned)node->slot) ||
-            (ucs_load_relaxed(&node->ledger->owner[i]) != 0)) {
+        if (ucs_node_is_rank(node, i)) {
             floating += ucs_min(ucs_load_relaxed(&slot->cores),
                                 UCS_LEDGER_CPUS);
             ahead    += ucs_node_is_ahead(node, i);
@@ -68,6 +77,37 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus)
     node->figures.idle_cores = idle;
     ucs_unlock(&node->lock);
     return ahead < idle;
+}
+
+static unsigned ucs_node_ranks(ucs_node_h node)
+{
+    unsigned ranks = 0;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        ranks += ucs_node_is_rank(node, i);
+    }
+    return ranks;
+}
+
+double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
+                       unsigned processors)
+{
+    double elapsed = (double)now - (double)node->waits_at;
+    double waited  = (double)waited_ns - (double)node->waited_ns;
+    double crowd   = ucs_max((double)ucs_node_ranks(node) / processors, 1);
+
+    if ((node->waits_at != 0) && (elapsed > 0)) {
+        node->waits += (ucs_max(waited, 0) - elapsed * node->waits) /
+                       (elapsed + UCS_NODE_WAITS_NS);
+    }
+    node->waits_at  = now;
+    node->waited_ns = waited_ns;
+
+    ucs_lock(&node->lock);
+    node->figures.wanted = ucs_min(node->waits * crowd, 1);
+    ucs_unlock(&node->lock);
+    return node->figures.wanted;
 }
 
 void ucs_node_set_runs(ucs_node_h node, int runs)

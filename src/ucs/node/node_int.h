@@ -52,6 +52,10 @@ struct ucs_node {
     unsigned             listeners;              /* helpers that answer */
     int                  is_resting;             /* the helper */
     uint64_t             rested;                 /* ns, when that began */
+    uint64_t             waits_at;               /* ns, when that was counted; 0:
+                                                    never */
+    uint64_t             waited_ns;              /* likewise, for a processor */
+    double               waits;                  /* share of the latest time */
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;

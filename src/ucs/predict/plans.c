@@ -28,13 +28,15 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
         return gap_ns / price->rent_ns;
     }
 
-    cost = dropped / price->rent_ns;
+    cost = (dropped / price->rent_ns) +
+           (course->drops ? 1 : price->wanted) * price->drop_work;
     if (due < 0) {
-        return cost + (course->drops ? price->drop_work : 0) + missed;
+        return cost + missed;
     }
     if (gap_ns <= begin) {
         return cost + missed;
     }
+    cost += price->wanted;
     if (gap_ns < due) {
         /* It waits for what is left of the registration */
         return cost + ucs_min((due - gap_ns) / price->register_ns, missed);

@@ -33,6 +33,8 @@ typedef struct ucs_predict_price {
                              use was not announced */
     double drop_work;   /**< missed uses that a deregistration costs if the thread
                              that ends the use makes it */
+    double wanted;      /**< share of the helper's work that somebody else waits for,
+                             0 to 1 */
 } ucs_predict_price_t;
 
 /** @return Nonzero if it is cheaper that the thread that ends a use deregisters
@@ -67,6 +69,13 @@ static inline double ucs_predict_price_rent_ns(double max_slowdown,
     leave_bytes = (leave_bytes > bytes) ? leave_bytes : bytes;
     rent        = cost_ns * leave_bytes / (max_slowdown * bytes);
     return (rent < most) ? rent : most;
+}
+
+/** @return Missed uses that the helper's work for one gap costs, if it deregisters and
+ *          registers again. A registration takes as long as a missed use. */
+static inline double ucs_predict_price_work(const ucs_predict_price_t *price)
+{
+    return price->wanted * (1 + price->drop_work);
 }
 
 END_C_DECLS

@@ -492,6 +492,15 @@ void ucs_regcache_resume(ucs_regcache_h cache);
 /** The step of a helper that has stood down: deregisters what was struck. */
 void ucs_regcache_rested(ucs_regcache_h cache);
 
+/**
+ * Say which share of the helper's work somebody else waits for, who would run if the
+ * helper did not: so much of what it takes is charged to the plans that need it. At
+ * first none is. Any thread.
+ *
+ * @param [in] share  0 to 1; more counts as 1.
+ */
+void ucs_regcache_set_wanted(ucs_regcache_h cache, double share);
+
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */
 int ucs_regcache_status_is_exhausted(ucs_status_t status);

@@ -160,7 +160,8 @@ void ucs_predict_order_gap_begin(ucs_predict_order_h order,
     buffer->key_due_ns   = 0;
     buffer->burst_due_ns = 0;
     buffer->row_ns  = order_best_hold(order, buffer, price,
-                                      order->tuning.row_missed);
+                                      order->tuning.row_missed +
+                                              ucs_predict_price_work(price));
     buffer->hold_ns = order_best_hold(order, buffer, price, 1);
     ucs_predict_order_best_key(order, label, price->rent_ns);
     if (is_first) {

@@ -289,18 +289,24 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     return found;
 }
 
-/* What a registration in the rank's own wait has cost the use that it was for, in missed
- * uses. The message may have come in the midst of it, nobody knows when: half of it
- * counts if the message was there at the end, and the less the longer the rank went on
- * waiting. */
+/* What a registration has cost others, in missed uses. The helper's costs those who
+ * wanted its processor. The message may have come in the midst of one in the rank's own
+ * wait, nobody knows when: half of it counts if the message was there at the end, and
+ * the less the longer the rank went on waiting. */
 static double
-ucs_regcache_announced_overhang(const ucs_regcache_announcement_t *of,
-                                const ucs_use_t *use)
+ucs_regcache_announced_work(ucs_regcache_h cache,
+                            const ucs_regcache_announcement_t *of,
+                            const ucs_use_t *use)
 {
     double takes = (double)of->takes;
     double after = (double)ucs_predict_sat_sub(use->start_ns, of->ready);
 
-    return of->in_wait ? ucs_max(takes - after, 0) / (2 * takes) : 0;
+    if (!of->has_acted) {
+        return 0;
+    }
+    return of->in_wait ? ucs_max(takes - after, 0) / (2 * takes) :
+                         (double)ucs_load_relaxed(&cache->plan.wanted) /
+                                 UCS_REGCACHE_WANTED_ALL;
 }
 
 void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
@@ -333,7 +339,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                                            (double)(of->due - of->posted),
                                            (double)(use->start_ns -
                                                     of->posted)) +
-               ucs_regcache_announced_overhang(of, use);
+               ucs_regcache_announced_work(cache, of, use);
         announced->saved = 1 - ucs_min(cost, 1);
         announced->debt  = ucs_max(announced->debt - announced->saved, 0);
     }

@@ -125,6 +125,9 @@ typedef struct ucs_regcache_windows {
                                     the use that is learned from */
 } ucs_regcache_windows_t;
 
+/** All of the helper's work. */
+#define UCS_REGCACHE_WANTED_ALL 65536u
+
 /** What the helper's step owns. */
 typedef struct ucs_regcache_plan {
     const ucs_regcache_policy_ops_t *ops;
@@ -143,6 +146,8 @@ typedef struct ucs_regcache_plan {
                                                   one that came; 0: none did */
     uint64_t                        lateness;  /* ns, of steps: rises fast */
     double                          late_ns;   /* the mean */
+    _Atomic(unsigned)               wanted;    /* ucs_regcache_set_wanted(), of
+                                                  UCS_REGCACHE_WANTED_ALL */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        max_contexts; /* that the policy knows */
     unsigned                        drained;   /* uses, since the last step */

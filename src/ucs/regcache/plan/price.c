@@ -62,4 +62,13 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.saved       = 0;
     /* It is as much in the way as a registration */
     price->buffer.drop_work   = terms->deregister_ns / missed_ns;
+    price->buffer.wanted      = (double)ucs_load_relaxed(&cache->plan.wanted) /
+                           UCS_REGCACHE_WANTED_ALL;
+}
+
+/* relaxed, here and where it is read: a number */
+void ucs_regcache_set_wanted(ucs_regcache_h cache, double share)
+{
+    ucs_store_relaxed(&cache->plan.wanted,
+                      (unsigned)(ucs_min(share, 1) * UCS_REGCACHE_WANTED_ALL));
 }

@@ -354,10 +354,10 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     ucs_regcache_listen(cache, UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_windows_pass(cache);
     ucs_regcache_listen_on(cache);
+    ucs_regcache_announced_serve(cache);
     if (policy->plan != NULL) {
         policy->plan(cache, ucs_regcache_now(cache));
     }
-    ucs_regcache_announced_serve(cache);
     ucs_regcache_windows_serve(cache);
     while (ucs_regcache_serve_next(cache)) {
     }

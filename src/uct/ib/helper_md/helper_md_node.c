@@ -3,9 +3,11 @@
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
+#include <ucs/sys/io/own_fd.h>
 
 #include <limits.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,6 +28,8 @@ typedef struct uct_helper_place {
     cpu_set_t               bound;       /* what it moved to */
     uint64_t                turn_at;     /* ns */
     int                     rests;
+    double                  wanted;      /* share of the helper's work that a rank
+                                            waits for */
 } uct_helper_place_t;
 
 static uct_helper_place_t uct_helper_place;
@@ -145,6 +149,19 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 }
 
+/* In which the first thread, which communicates in most programs, has waited for a
+ * processor; 0: unknown */
+static uint64_t uct_helper_waited_ns(void)
+{
+    unsigned long long waited = 0;
+    char text[64];
+
+    if (ucs_own_fd_read_text("/proc/self/schedstat", text, sizeof(text)) > 0) {
+        (void)sscanf(text, "%*u %llu", &waited);
+    }
+    return waited;
+}
+
 /* --- Registrations of the device ------------------------------------------ */
 
 /* Of a large limit ranks that have a thousandth of it need not look at the others,
@@ -218,6 +235,8 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
                         "rank goes on by itself, with the whole of its budget");
     }
 
+    place->wanted = ucs_node_wanted(md->node, now, uct_helper_waited_ns(),
+                                    CPU_COUNT(&place->allowed));
     has_core = ucs_node_find_core(md->node, &cpus);
     if (!uct_helper_md_is_idle(&md->config)) {
         uct_helper_md_move(md, &cpus);
@@ -252,5 +271,6 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
         ucs_thread_release_binding(md->thread);
     }
     uct_helper_md_rest(md, place->rests);
+    ucs_regcache_set_wanted(md->cache, place->wanted);
     return place->rests ? place->turn_at : 0;
 }

@@ -159,7 +159,7 @@ static void uct_helper_session_write(uint64_t now)
                                  UCT_HELPER_SESSION_NS;
     figures.has_node           = uct_helper_node_process_figures(&figures.node);
     uct_helper_session_add_notes(&figures);
-    uct_helper_report_note_rest(&figures);
+    uct_helper_report_note_node(&figures);
     uct_helper_report_write(&session->dest, &figures);
     session->written      = 1;
     session->written_uses = figures.stats.uses;

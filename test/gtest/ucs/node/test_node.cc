@@ -365,6 +365,39 @@ TEST_F(test_node_cores, are_those_that_no_rank_holds)
     EXPECT_TRUE(CPU_ISSET(1000, &cpus));
 }
 
+/* In seconds, by a rank that waits for a tenth, a fifth of the time */
+TEST_F(test_node_cores, wanted_as_far_as_ranks_wait)
+{
+    static constexpr uint64_t SECOND = 1000000000;
+
+    test_rank first(open(UINT64_MAX));
+    uint64_t now = SECOND, waited = SECOND / 2;
+    auto wanted  = [&](unsigned ms, unsigned processors) {
+        double share = 0;
+        for (unsigned i = 0; i < 80; ++i) {
+            now    += SECOND / 4;
+            waited += ms * SECOND / 4 / 1000;
+            share   = ucs_node_wanted(first.node(), now, waited, processors);
+        }
+        EXPECT_EQ(share, first.figures().wanted);
+        return share;
+    };
+
+    EXPECT_EQ(0, ucs_node_wanted(first.node(), now, waited, 2));
+    EXPECT_NEAR(0.1, wanted(100, 2), 1e-3);
+    EXPECT_NEAR(0.2, wanted(200, 2), 1e-3);
+    EXPECT_EQ(first.figures().wanted, ucs_node_wanted(first.node(), now, waited, 2))
+            << "no time passed";
+    {
+        test_rank second(open(UINT64_MAX)), third(open(UINT64_MAX));
+        EXPECT_NEAR(0.3, wanted(200, 2), 1e-3) << "three share two";
+        EXPECT_NEAR(0.2, wanted(200, 4), 1e-3);
+        EXPECT_EQ(1, wanted(900, 1));
+    }
+    waited = 0;
+    EXPECT_NEAR(0, wanted(0, 2), 1e-3) << "it is not known any more";
+}
+
 /* Two cores for three helpers */
 TEST_F(test_node_cores, are_for_those_that_need_most)
 {

@@ -47,6 +47,19 @@ TEST_F(predict_order, short_gaps_are_bridged)
     EXPECT_LT(ucs_predict_order_uses(order), 5u); /* they have become a row */
 }
 
+/* What is foretold well costs little, unless somebody waits for what the helper does */
+TEST_F(predict_order, gaps_are_bridged_where_the_helper_is_in_the_way)
+{
+    for (double wanted : {0.0, 1.0}) {
+        price.wanted = wanted;
+        open();
+        for (int i = 0; i < 20; ++i) {
+            use(10 * MS, 0x1000);
+        }
+        EXPECT_EQ(wanted > 0, forecast(0x1000).hold_ns > 10 * MS);
+    }
+}
+
 /* One to three uses close to each other, whose number nothing tells, then a long
  * gap whose end is announced: held through the first, done without in the other */
 TEST_F(predict_order, bursts_are_held_through_and_then_foretold)
@@ -592,6 +605,7 @@ TEST_F(predict_order, random_programs_keep_the_invariants)
             price.rent_ns = (1 + random() % 100) * MS;
             price.late_ns = (random() % 8) * MS;
             price.drop_work = (random() % 4) / 4.0;
+            price.wanted    = (random() % 3) / 2.0;
             ucs_predict_ref_t ref =
                     record(now - back, 0x1000ul * (b + 1),
                            (random() % 4) ? now - back + US : 0,

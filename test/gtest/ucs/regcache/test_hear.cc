@@ -385,6 +385,28 @@ TEST_F(test_hear, the_helper_beside_the_rank_keeps_none_waiting)
     EXPECT_GE(saved(false, 0), 0.7);
 }
 
+TEST_F(test_hear, what_somebody_waits_for_it_saves_nobody)
+{
+    ucs_regcache_set_wanted(m_world.cache, 2);
+    EXPECT_EQ(0, saved(false, 0));
+}
+
+/* Deregistered first it would be registered again at once */
+TEST_F(test_hear, what_is_posted_right_after_its_use_stays)
+{
+    post();
+    m_world.step();
+    m_world.use(BUFFER, SIZE, 1000);
+    m_world.advance(100 * MS);
+    EXPECT_FALSE(is_registered());
+    m_world.use(BUFFER, SIZE, 1000);
+    uint64_t registrations = m_world.stats().registrations;
+    post();
+    m_world.step();
+    EXPECT_TRUE(is_registered());
+    EXPECT_EQ(registrations, m_world.stats().registrations);
+}
+
 TEST_F(test_hear, rent_foresees_nothing)
 {
     regcache_world world(UCS_REGCACHE_POLICY_RENT);

@@ -88,7 +88,10 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
     }
 }
 
-void uct_helper_report_note_rest(uct_helper_figures_t *figures)
+/* Of less the memory that is held tells nothing */
+#define UCT_HELPER_WANTED_NOTE 0.05
+
+void uct_helper_report_note_node(uct_helper_figures_t *figures)
 {
     const ucs_node_figures_t *node = &figures->node;
 
@@ -97,6 +100,13 @@ void uct_helper_report_note_rest(uct_helper_figures_t *figures)
                 figures,
                 "the helper rested %.1f of %.1f s, while no core was idle",
                 node->rest_ns * 1e-9, figures->elapsed_seconds);
+    }
+    if (figures->has_node && (node->wanted >= UCT_HELPER_WANTED_NOTE)) {
+        uct_helper_report_add_note(
+                figures,
+                "ranks waited for processors, and for %.0f %% of what the helper "
+                "did: more stays registered",
+                100 * node->wanted);
     }
 }
 

@@ -65,9 +65,10 @@ void uct_helper_report_add_note(uct_helper_figures_t *figures,
 
 /**
  * Add a note for a helper that rested: since when, how long and why, so that
- * the reports of all ranks show which had no helper.
+ * the reports of all ranks show which had no helper; and for one on whose processors
+ * ranks waited.
  */
-void uct_helper_report_note_rest(uct_helper_figures_t *figures);
+void uct_helper_report_note_node(uct_helper_figures_t *figures);
 
 /**
  * Check whether the report can be written at the end. Leaves nothing behind and

@@ -121,6 +121,7 @@ static void uct_helper_report_json_node(ucs_json_t *json,
     uct_helper_report_json_maybe(json, "node_given_bytes", has,
                                  node->given_bytes);
     uct_helper_report_json_maybe(json, "idle_cores", has, node->idle_cores);
+    ucs_json_number(json, "helper_wanted", has ? node->wanted : INFINITY);
     uct_helper_report_json_maybe(json, "helper_rests", has, node->rests);
     /* a number that is not finite becomes null */
     ucs_json_number(json, "helper_rest_seconds",

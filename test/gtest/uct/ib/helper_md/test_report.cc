@@ -150,6 +150,7 @@ TEST_F(test_report, json_has_exactly_these_keys)
         "register_model", "deregister_model", "notes", "node_ranks",
         "node_pinned_peak_bytes",
         "node_budget_bytes", "node_forced", "node_given_bytes", "idle_cores",
+        "helper_wanted",
         "helper_rests", "helper_rest_seconds", "device_regions_peak",
         "device_regions_limit", "device_regions_forced"
     };
@@ -299,7 +300,7 @@ TEST_F(test_report, registrations_of_a_device)
 TEST_F(test_report, what_the_node_says)
 {
     expect_json({{"node_ranks", "null"}, {"helper_rests", "null"}});
-    uct_helper_report_note_rest(&m_figures);
+    uct_helper_report_note_node(&m_figures);
     EXPECT_EQ(0u, m_figures.num_notes);
 
     m_figures.has_node        = 1;
@@ -310,9 +311,10 @@ TEST_F(test_report, what_the_node_says)
 
     m_figures.node.budget      = 4 << 20;
     m_figures.node.idle_cores  = 2;
+    m_figures.node.wanted      = 0.25;
     m_figures.node.forced      = 5;
     expect_json({{"node_budget_bytes", "4194304"},
-                 {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"}});
+                 {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"}, {"helper_wanted", "0.25"}});
 }
 
 TEST_F(test_report, a_helper_that_rested)
@@ -321,11 +323,24 @@ TEST_F(test_report, a_helper_that_rested)
     m_figures.elapsed_seconds = 20;
     m_figures.node.rests      = 2;
     m_figures.node.rest_ns    = 4250000000;
-    uct_helper_report_note_rest(&m_figures);
+    uct_helper_report_note_node(&m_figures);
     expect_json({{"helper_rests", "2"}, {"helper_rest_seconds", "4.25"}});
     ASSERT_EQ(1u, m_figures.num_notes);
     EXPECT_STREQ("the helper rested 4.2 of 20.0 s, while no core was idle",
                  m_figures.notes[0]);
+}
+
+TEST_F(test_report, a_helper_whose_processors_are_wanted)
+{
+    m_figures.has_node    = 1;
+    m_figures.node.wanted = 0.04;
+    uct_helper_report_note_node(&m_figures);
+    EXPECT_EQ(0u, m_figures.num_notes);
+    m_figures.node.wanted = 0.31;
+    uct_helper_report_note_node(&m_figures);
+    ASSERT_EQ(1u, m_figures.num_notes);
+    EXPECT_STREQ("ranks waited for processors, and for 31 % of what the helper did: "
+                 "more stays registered", m_figures.notes[0]);
 }
 
 TEST_F(test_report, json_of_a_modelled_cost)
