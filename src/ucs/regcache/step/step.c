@@ -354,6 +354,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
     ucs_regcache_listen(cache, UCS_REGCACHE_TIME_NEVER);
     ucs_regcache_windows_pass(cache);
     ucs_regcache_listen_on(cache);
+    /* What is posted right after its use stays: the plan would drop it */
     ucs_regcache_announced_serve(cache);
     if (policy->plan != NULL) {
         policy->plan(cache, ucs_regcache_now(cache));
