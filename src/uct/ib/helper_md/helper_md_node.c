@@ -28,15 +28,24 @@ typedef struct uct_helper_place {
     cpu_set_t               bound;       /* what it moved to */
     uint64_t                turn_at;     /* ns */
     int                     rests;
+    ucs_own_fd_t            waits;       /* where the kernel tells how long the first
+                                            thread has waited for a processor */
     double                  wanted;      /* share of the helper's work that a rank
                                             waits for */
 } uct_helper_place_t;
 
 static uct_helper_place_t uct_helper_place;
 
+/* Kept open, as the process's mappings are (range.c). A child forgets its parent's. */
 void uct_helper_place_begin(void)
 {
-    memset(&uct_helper_place, 0, sizeof(uct_helper_place));
+    uct_helper_place = (uct_helper_place_t){.waits = UCS_OWN_FD_INIT};
+    (void)ucs_own_fd_open(&uct_helper_place.waits, "/proc/self/schedstat");
+}
+
+void uct_helper_place_end(void)
+{
+    ucs_own_fd_close(&uct_helper_place.waits);
 }
 
 void uct_helper_place_add(const uct_helper_md_t *md)
@@ -149,15 +158,19 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 }
 
-/* In which the first thread, which communicates in most programs, has waited for a
- * processor; 0: unknown */
-static uint64_t uct_helper_waited_ns(void)
+/* The first thread communicates in most programs. @return What it has waited for a
+ * processor, ns; 0: unknown. */
+static uint64_t uct_helper_place_waited(void)
 {
+    ucs_own_fd_t *own         = &uct_helper_place.waits;
     unsigned long long waited = 0;
-    char text[64];
+    char text[64]             = "";
+    int fd                    = ucs_own_fd_get(own);
 
-    if (ucs_own_fd_read_text("/proc/self/schedstat", text, sizeof(text)) > 0) {
-        (void)sscanf(text, "%*u %llu", &waited);
+    if ((fd < 0) || (pread(fd, text, sizeof(text) - 1, 0) <= 0) ||
+        (ucs_own_fd_get(own) != fd) ||
+        (sscanf(text, "%*u %llu", &waited) != 1)) {
+        return 0;
     }
     return waited;
 }
@@ -235,7 +248,7 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
                         "rank goes on by itself, with the whole of its budget");
     }
 
-    place->wanted = ucs_node_wanted(md->node, now, uct_helper_waited_ns(),
+    place->wanted = ucs_node_wanted(md->node, now, uct_helper_place_waited(),
                                     CPU_COUNT(&place->allowed));
     has_core = ucs_node_find_core(md->node, &cpus);
     if (!uct_helper_md_is_idle(&md->config)) {

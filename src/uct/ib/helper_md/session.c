@@ -301,6 +301,7 @@ static void uct_helper_session_drop_unused(void)
         session->cpu_ns = uct_helper_session_cpu_ns();
         ucs_thread_destroy(session->thread);
         session->thread = NULL;
+        uct_helper_place_end();
     }
 }
 
