@@ -214,11 +214,9 @@ static void replay_process_steps(void *arg)
     }
 }
 
+/* Where the policy has no steps, too, the thread deregisters what was unmapped */
 uint64_t replay_process_help_time(const replay_process_t *process)
 {
-    if (!process->has_helper) {
-        return UCS_REGCACHE_TIME_NEVER;
-    }
     return process->is_stepping ? process->resume_ns : process->due_ns;
 }
 

@@ -134,6 +134,25 @@ TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
     EXPECT_EQ(2u * 550, m_figures.lost_ns);
 }
 
+/* The thread wakes for that under each policy, be all uses after it hits */
+TEST_F(test_replay, what_is_unmapped_is_given_up_without_steps)
+{
+    use(0, 10, 0);
+    use(20, 30, 1);
+    add(UCS_TRACE_UNMAP, MS, buffer(0), PAGE);
+    use(100 * MS, 101 * MS, 1);
+    prepare();
+    for (ucs_regcache_policy_t policy : {UCS_REGCACHE_POLICY_LEAVE_PINNED,
+                                         UCS_REGCACHE_POLICY_LRU}) {
+        auto stats = run(params(policy));
+
+        EXPECT_EQ(1u, stats.invalidated);
+        EXPECT_EQ(1u, stats.on_time);
+        EXPECT_NEAR(leave().stats.pinned_byte_ns, stats.pinned_byte_ns,
+                    PAGE * 0.01 * MS);
+    }
+}
+
 TEST_F(test_replay, yardsticks_of_a_small_trace)
 {
     use(0, 10, 0, 2 * PAGE);
