@@ -96,6 +96,7 @@ double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
     double elapsed = (double)now - (double)node->waits_at;
     double waited  = (double)waited_ns - (double)node->waited_ns;
     double crowd   = ucs_max((double)ucs_node_ranks(node) / processors, 1);
+    double wanted;
 
     if ((node->waits_at != 0) && (elapsed > 0)) {
         node->waits += (ucs_max(waited, 0) - elapsed * node->waits) /
@@ -104,10 +105,12 @@ double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
     node->waits_at  = now;
     node->waited_ns = waited_ns;
 
+    wanted          = ucs_min(node->waits * crowd, 1);
+
     ucs_lock(&node->lock);
-    node->figures.wanted = ucs_min(node->waits * crowd, 1);
+    node->figures.wanted = wanted;
     ucs_unlock(&node->lock);
-    return node->figures.wanted;
+    return wanted;
 }
 
 void ucs_node_set_runs(ucs_node_h node, int runs)

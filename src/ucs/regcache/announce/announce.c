@@ -305,8 +305,7 @@ ucs_regcache_announced_work(ucs_regcache_h cache,
         return 0;
     }
     return of->in_wait ? ucs_max(takes - after, 0) / (2 * takes) :
-                         (double)ucs_load_relaxed(&cache->plan.wanted) /
-                                 UCS_REGCACHE_WANTED_ALL;
+                         ucs_regcache_wanted(cache);
 }
 
 void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)

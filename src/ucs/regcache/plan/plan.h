@@ -125,9 +125,6 @@ typedef struct ucs_regcache_windows {
                                     the use that is learned from */
 } ucs_regcache_windows_t;
 
-/** All of the helper's work. */
-#define UCS_REGCACHE_WANTED_ALL 65536u
-
 /** What the helper's step owns. */
 typedef struct ucs_regcache_plan {
     const ucs_regcache_policy_ops_t *ops;
@@ -146,8 +143,7 @@ typedef struct ucs_regcache_plan {
                                                   one that came; 0: none did */
     uint64_t                        lateness;  /* ns, of steps: rises fast */
     double                          late_ns;   /* the mean */
-    _Atomic(unsigned)               wanted;    /* ucs_regcache_set_wanted(), of
-                                                  UCS_REGCACHE_WANTED_ALL */
+    _Atomic(unsigned)               wanted;    /* ucs_regcache_wanted() */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        max_contexts; /* that the policy knows */
     unsigned                        drained;   /* uses, since the last step */
@@ -257,6 +253,10 @@ typedef struct ucs_regcache_price {
     ucs_predict_terms_t terms;
     ucs_predict_price_t buffer;
 } ucs_regcache_price_t;
+
+/** @return Share of the helper's work that somebody else waits for, 0 to 1, as @ref
+ *          ucs_regcache_set_wanted said. */
+double ucs_regcache_wanted(ucs_regcache_h cache);
 
 /** Ask for all of it. Takes the index lock. */
 void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,

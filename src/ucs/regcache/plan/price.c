@@ -62,11 +62,19 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.saved       = 0;
     /* It is as much in the way as a registration */
     price->buffer.drop_work   = terms->deregister_ns / missed_ns;
-    price->buffer.wanted      = (double)ucs_load_relaxed(&cache->plan.wanted) /
-                           UCS_REGCACHE_WANTED_ALL;
+    price->buffer.wanted      = ucs_regcache_wanted(cache);
 }
 
-/* relaxed, here and where it is read: a number */
+/* A share as a whole number, of this */
+#define UCS_REGCACHE_WANTED_ALL 65536
+
+/* relaxed, both: a number */
+double ucs_regcache_wanted(ucs_regcache_h cache)
+{
+    return (double)ucs_load_relaxed(&cache->plan.wanted) /
+           UCS_REGCACHE_WANTED_ALL;
+}
+
 void ucs_regcache_set_wanted(ucs_regcache_h cache, double share)
 {
     ucs_store_relaxed(&cache->plan.wanted,

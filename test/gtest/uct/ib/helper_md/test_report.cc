@@ -314,7 +314,8 @@ TEST_F(test_report, what_the_node_says)
     m_figures.node.wanted      = 0.25;
     m_figures.node.forced      = 5;
     expect_json({{"node_budget_bytes", "4194304"},
-                 {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"}, {"helper_wanted", "0.25"}});
+                 {"node_pinned_peak_bytes", "3145728"}, {"idle_cores", "2"},
+                 {"helper_wanted", "0.25"}});
 }
 
 TEST_F(test_report, a_helper_that_rested)
