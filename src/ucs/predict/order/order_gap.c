@@ -98,7 +98,9 @@ void ucs_predict_order_gap_end(ucs_predict_order_h order,
 
 /* Hold longer than one of the latest gaps was, whichever is best for all of them, if a
  * gap that is longer costs @a missed beside; 0: none is. The next gap may be longer than
- * all that were bridged, as a delay may be shorter than all that were seen. */
+ * all that were bridged, as a delay may be shorter than all that were seen. By how much
+ * nothing foretells, so that costs a whole missed use, about once in as many gaps as were
+ * bridged; in those that are longer the margin is held in vain. */
 static double order_best_hold(ucs_predict_order_h order,
                               const order_buffer_t *buffer,
                               const ucs_predict_price_t *price, double missed)
@@ -127,8 +129,9 @@ static double order_best_hold(ucs_predict_order_h order,
         return longest / order->tuning.bound_least; /* no range is known */
     }
     range = 2 * (longest - gaps->sorted[(bridged - 1) / 2]);
-    return longest + ucs_predict_order_margin(order, range, bridged,
-                                              missed * price->rent_ns);
+    return longest + ucs_predict_order_margin(order, range,
+                                              gaps->count - bridged,
+                                              price->rent_ns);
 }
 
 /* A new buffer goes by those before it */
