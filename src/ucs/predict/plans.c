@@ -16,7 +16,7 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
     double due     = course->due_ns;
     double begin   = due - price->register_ns;
     double missed  = 1 - price->saved;
-    double early   = 1 - price->walked; /* it comes before the plan is due */
+    double early   = 1 - price->saved_late; /* it comes before the plan is due */
     double cost, kept;
 
     if ((due >= 0) && (begin <= dropped)) {

@@ -35,8 +35,8 @@ typedef struct ucs_predict_price {
                              that ends the use makes it */
     double wanted;      /**< share of the helper's work that somebody else waits for,
                              0 to 1 */
-    double walked;      /**< share of a missed use that a walk saves also where a plan is
-                             too late: an announcement is left to the plan */
+    double saved_late;  /**< as saved, also where a plan comes too late: an announcement
+                             that was left to it saves nothing then */
 } ucs_predict_price_t;
 
 /** @return Nonzero if it is cheaper that the thread that ends a use deregisters

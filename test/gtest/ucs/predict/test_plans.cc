@@ -120,7 +120,7 @@ TEST_F(predict_course, an_announced_use_is_left_to_a_plan_that_is_due)
     EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, 60, 40));
     EXPECT_DOUBLE_EQ(0.05 + 0.5, cost(0, 60, 55));
     EXPECT_DOUBLE_EQ(0.05 + 1.1 + 0.25, cost(0, 60, 161));
-    price.walked = 0.75;
+    price.saved_late = 0.75;
     EXPECT_DOUBLE_EQ(0.05 + 0.25, cost(0, 60, 40));
     EXPECT_DOUBLE_EQ(0.05 + 0.25, cost(0, 60, 55));
 }
