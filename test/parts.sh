@@ -16,8 +16,8 @@ vm        1200 always 1 + what only a verbs device shows, in a guest with Soft-R
 asan      1200 always 1 + those of the other rooms, under AddressSanitizer and UBSan
 docs       120 always 1 - man pages, documents and mutants name what is there
 schedules  600 always 1 - the cache in simulated schedules, with faults
-attack     600 always 1 + programs that do to their memory what they may
-tools      600 always 1 + tests of ucx-helper
+attack    1200 always 1 + programs that do to their memory what they may
+tools     1200 always 1 + tests of ucx-helper
 firehose   600 always 2 - programs of several processes over firehose
 pipeline   600 always 2 - the pipeline over UCP, and MPI programs' long messages by it
 door       300 always 2 - the door before UCP: what programs call is heard, and the same
