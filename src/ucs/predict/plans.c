@@ -34,12 +34,12 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
         return cost + missed;
     }
     if (gap_ns <= begin) {
-        return cost + missed;
+        return cost + 1;
     }
     cost += price->wanted;
     if (gap_ns < due) {
         /* It waits for what is left of the registration */
-        return cost + ucs_min((due - gap_ns) / price->register_ns, missed);
+        return cost + ucs_min((due - gap_ns) / price->register_ns, 1);
     }
     kept = ucs_min(gap_ns - begin, due - begin + price->rent_ns);
     return cost + (kept / price->rent_ns) +
