@@ -24,7 +24,7 @@ protected:
     }
 
     int drops                 = 0;
-    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0, 0};
+    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0};
 };
 
 /* To hold costs a hundredth of a missed use for each unit of time */
@@ -314,7 +314,7 @@ protected:
     {
         ucs_predict_price_t price = {
                 1e6, 1e4, 1e3, (seed % 4) * 1e5, 0, (seed % 3) * 0.1,
-                (seed % 5) * 0.2, 0};
+                (seed % 5) * 0.2};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;
