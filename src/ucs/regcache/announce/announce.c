@@ -74,13 +74,43 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
     return room;
 }
 
-/* It is left to the plan, which registers its buffer at @a due. A plan that is wrong
- * costs no more than one for a buffer that was not announced. */
-static void ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
-                                         uint64_t due)
+/* The plan registers its buffer at @a due. A plan that comes too late loses what the
+ * announcement would have saved; as for a key, one such use is counted that has not come
+ * yet. @return Nonzero if it is left to the plan: holding it until then costs more. */
+static int ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
+                                        ucs_regcache_region_t *region,
+                                        uint64_t generation, uint64_t due,
+                                        uint64_t now)
 {
+    double held = (double)ucs_predict_sat_sub(due, now) / (double)of->rent;
+
+    ucs_regcache_plan_announced_life(region, generation);
+    of->planned = due;
+    if (held * (region->plan_uses + 1) <= region->plan_lost + 1) {
+        return 0;
+    }
     of->left  = due;
     of->until = ucs_predict_sat_add(due, of->rent);
+    return 1;
+}
+
+/* Its use has come: what would the plan have lost? */
+static void ucs_regcache_announced_rate(ucs_regcache_h cache,
+                                        const ucs_regcache_announcement_t *of,
+                                        const ucs_use_t *use)
+{
+    float decay = (float)cache->tuning.predict.plan_decay_all;
+    double lost;
+
+    if ((of->planned == 0) ||
+        (use->region->announced_gen != use->generation)) {
+        return;
+    }
+    lost = (double)ucs_predict_sat_sub(of->planned, use->start_ns) /
+           (double)of->takes;
+    use->region->plan_uses = use->region->plan_uses * decay + 1;
+    use->region->plan_lost = use->region->plan_lost * decay +
+                             (float)ucs_min(lost, 1);
 }
 
 void ucs_regcache_announced_plan(ucs_regcache_h cache,
@@ -98,8 +128,10 @@ void ucs_regcache_announced_plan(ucs_regcache_h cache,
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
-            (of->region == region) && (of->until != 0)) {
-            ucs_regcache_announced_leave(of, due);
+            (of->region == region) && (of->until != 0) &&
+            (of->generation == ucs_regcache_region_gen(region)) &&
+            ucs_regcache_announced_leave(of, region, of->generation, due,
+                                         ucs_regcache_now(cache))) {
             ucs_regcache_announced_set(announced, of,
                                        UCS_REGCACHE_ANNOUNCED_WAITING);
         }
@@ -348,6 +380,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
 
     announced->saved     = 0;
     announced->was_ready = 0;
+    announced->was_left  = 0;
     of = ucs_regcache_announced_find(announced, use->address,
                                      use->address + use->length,
                                      use->start_ns);
@@ -358,6 +391,8 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                                  use->address + use->length - of->start);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
+    announced->was_left  = (of->left != 0);
+    ucs_regcache_announced_rate(cache, of, use);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
     ucs_add_relaxed(&cache->plan.announced_late,
                     (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
@@ -387,6 +422,12 @@ double ucs_regcache_announced_saved(ucs_regcache_h cache)
 {
     return (cache->plan.hearing == NULL) ? 0 :
                                            cache->plan.hearing->announced.saved;
+}
+
+int ucs_regcache_announced_is_left(ucs_regcache_h cache)
+{
+    return (cache->plan.hearing != NULL) &&
+           cache->plan.hearing->announced.was_left;
 }
 
 int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
@@ -529,8 +570,10 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
                        UCS_REGCACHE_ANNOUNCED_KEEP;
     case UCS_REGCACHE_STATE_DORMANT:
         due = ucs_regcache_plan_earliest(region);
-        if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER)) {
-            ucs_regcache_announced_leave(announcement, due);
+        if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER) &&
+            ucs_regcache_announced_leave(announcement, region,
+                                         ucs_regcache_region_gen(region), due,
+                                         now)) {
             return UCS_REGCACHE_ANNOUNCED_LATER;
         }
         ucs_regcache_announced_begin(cache, region);

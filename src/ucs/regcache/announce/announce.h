@@ -10,8 +10,8 @@
  * a registration. Such a use is certain, also of a buffer that was never used before;
  * only its time is not, for that is the partner's. So its buffer is registered at once,
  * and given up when holding it has cost a missed use. If the policy's plan registers the
- * buffer later, it is left to the plan: that is judged beside what the announcement would
- * have saved, and is followed only where it is the cheaper one.
+ * buffer later, it is left to the plan, provided that holding it until then costs more than
+ * such plans of this buffer have lost by coming too late for an announced use.
  *
  * Of memory that nobody has used yet as much is registered as the longest message so
  * far, with the access of the latest use; until there was one it waits. Receives whose
@@ -41,8 +41,10 @@ typedef enum ucs_regcache_announced_state {
 typedef struct ucs_regcache_announcement {
     uint64_t                       posted;     /* ns */
     uint64_t                       due;        /* ns, when registering begins */
-    uint64_t                       left;       /* ns: until then it is left to the
-                                                  plan of its buffer */
+    uint64_t                       planned;    /* ns, when the plan of its buffer
+                                                  registers it; 0: there is none */
+    uint64_t                       left;       /* ns, likewise if it is left to the
+                                                  plan */
     uint64_t                       until;      /* ns, when it is given up */
     uint64_t                       ready;      /* ns, since when it is READY */
     uint64_t                       rent;       /* ns: holding it so long costs a
@@ -86,6 +88,7 @@ typedef struct ucs_regcache_announced {
                                               and have not been saved since */
     double                      saved;     /* of the use being learned from */
     int                         was_ready; /* likewise */
+    int                         was_left;  /* likewise, to the plan */
 } ucs_regcache_announced_t;
 
 #endif

@@ -104,13 +104,23 @@ void ucs_regcache_plan_awaits(ucs_regcache_h cache,
                                   UCS_REGCACHE_HELD_SOON, kept);
 }
 
+void ucs_regcache_plan_announced_life(ucs_regcache_region_t *region,
+                                      uint64_t generation)
+{
+    if (region->announced_gen != generation) {
+        region->announced_gen = generation;
+        region->announced     = 0;
+        region->plan_uses     = 0;
+        region->plan_lost     = 0;
+    }
+}
+
 /* A region's place may be another's by now, whose end nobody would see to */
 void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
                                  uint64_t generation, int is_ready)
 {
-    if (is_ready && (region->announced_gen != generation)) {
-        region->announced_gen = generation;
-        region->announced     = 0;
+    if (is_ready) {
+        ucs_regcache_plan_announced_life(region, generation);
     }
     if (region->announced_gen == generation) {
         region->announced += is_ready ? 1 : -1;

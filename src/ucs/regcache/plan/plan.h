@@ -233,6 +233,10 @@ void ucs_regcache_plan_awaits(ucs_regcache_h cache,
 void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
                                  uint64_t generation, int is_ready);
 
+/** What a region knows of announced uses is of the life @a generation from now on. */
+void ucs_regcache_plan_announced_life(ucs_regcache_region_t *region,
+                                      uint64_t generation);
+
 /** @return Nonzero if this life of a region is registered for an announced use. */
 int ucs_regcache_plan_is_announced(ucs_regcache_region_t *region);
 
@@ -362,7 +366,7 @@ void ucs_regcache_announced_sent(ucs_regcache_h cache,
                                  const ucs_operation_t *operation);
 
 /** The policy's plan registers a region at @a due, ns, and not before: announced uses
- *  of it are left to the plan. */
+ *  of it are left to the plan if that is cheaper. */
 void ucs_regcache_announced_plan(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, uint64_t due);
 
@@ -382,6 +386,9 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
 /** Share of a missed use that the announcement of the use that is being learned
  *  from saves. */
 double ucs_regcache_announced_saved(ucs_regcache_h cache);
+
+/** @return Nonzero if that use was announced and left to the plan of its buffer. */
+int ucs_regcache_announced_is_left(ucs_regcache_h cache);
 
 /** @return Nonzero if that use found its buffer registered for it was
  *          announced. */

@@ -228,7 +228,10 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_predict_ref_t ref;
 
     ucs_regcache_price(cache, region, &price);
-    price.buffer.saved = ucs_regcache_announced_saved(cache);
+    price.buffer.saved      = ucs_regcache_announced_saved(cache);
+    price.buffer.saved_late = ucs_regcache_announced_is_left(cache) ?
+                                      0 :
+                                      price.buffer.saved;
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
                                     ucs_regcache_announced_is_ready(cache) ?

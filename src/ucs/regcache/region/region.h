@@ -215,6 +215,10 @@ typedef struct ucs_regcache_region {
                                                ahead */
     /* Likewise, of the life that announced_gen names */
     unsigned                    announced;  /* uses that it is registered for */
+    float                       plan_uses;  /* announced uses that a plan was due
+                                               for, older ones fade */
+    float                       plan_lost;  /* missed uses, if they had been left
+                                               to it */
     uint64_t                    announced_gen;
 } ucs_regcache_region_t;
 
