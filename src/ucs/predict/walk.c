@@ -13,6 +13,9 @@
 #define WALK_LEFT_OUT 8
 #define WALK_REPEATED 8
 
+/* Steps among which one is the first of a walk that comes again */
+#define WALK_AGAIN 4
+
 /* Of the mean of the time between steps that the latest has, and how much longer
  * than the mean it may count as: a program that pauses walks no slower for it */
 #define WALK_WEIGHT 0.125
@@ -50,6 +53,49 @@ static void walk_step(ucs_predict_walk_t *walk, intptr_t steps, uint64_t now_ns)
     walk->is_over   = 0;
 }
 
+/* A walk begins again where it began, or some steps behind that, for the first ones may
+ * come in another order. As long as these may be repeated, it must have paused.
+ * @return Steps, the first one included; 0: it does not. */
+static uint32_t walk_again(const ucs_predict_walk_t *walk, uintptr_t address,
+                           size_t length, uint64_t now_ns)
+{
+    intptr_t offset = (intptr_t)(address - walk->from);
+    intptr_t steps;
+
+    if ((walk->length != length) || (offset % walk->stride != 0) ||
+        ((walk->steps <= WALK_REPEATED + WALK_AGAIN) &&
+         ((double)ucs_predict_sat_sub(now_ns, walk->time_ns) <=
+          WALK_PAUSE * walk->step_ns))) {
+        return 0;
+    }
+    steps = offset / walk->stride;
+    return ((steps >= 0) && (steps < WALK_AGAIN)) ? (uint32_t)steps + 1 : 0;
+}
+
+/* What it has walked is expected of it, however little it was */
+static ucs_predict_walk_t *
+walks_find_again(ucs_predict_walks_t *walks, uintptr_t address, size_t length,
+                 uint64_t now_ns)
+{
+    ucs_predict_walk_t *walk;
+    uint32_t steps;
+
+    for (walk = walks->walks; walk != walks->walks + UCS_PREDICT_WALKS;
+         ++walk) {
+        steps = walk_again(walk, address, length, now_ns);
+        if (steps > 0) {
+            walk->at      = address;
+            walk->before  = walk->steps;
+            walk->steps   = steps;
+            walk->jump    = steps;
+            walk->time_ns = now_ns;
+            walk->is_over = 0;
+            return walk;
+        }
+    }
+    return NULL;
+}
+
 /* The walk that it goes on with is the one of which the fewest steps were left
  * out */
 static ucs_predict_walk_t *walks_find(ucs_predict_walks_t *walks,
@@ -79,33 +125,46 @@ static ucs_predict_walk_t *walks_find(ucs_predict_walks_t *walks,
     return found;
 }
 
+/* The first step may have been a while ago */
+static double walk_first_ns(const ucs_predict_walk_use_t *first,
+                            const ucs_predict_walk_use_t *second, uint64_t now_ns)
+{
+    double mean   = (double)ucs_predict_sat_sub(now_ns, first->time_ns) / 2;
+    double latest = (double)ucs_predict_sat_sub(now_ns, second->time_ns);
+
+    return ucs_max(ucs_min(mean, WALK_PAUSE * latest), 1);
+}
+
 /* In place of the one that has stood still for longest. What walks through an array
  * again does so from its other end on: until it goes on, one that is alike is
  * over. */
 static ucs_predict_walk_t *walks_begin(ucs_predict_walks_t *walks,
-                                       uintptr_t address, size_t length,
-                                       intptr_t stride, uint64_t since_ns,
+                                       uintptr_t address,
+                                       const ucs_predict_walk_use_t *first,
+                                       const ucs_predict_walk_use_t *second,
                                        uint64_t now_ns)
 {
+    intptr_t stride            = (intptr_t)(address - second->at);
     ucs_predict_walk_t *oldest = walks->walks;
     ucs_predict_walk_t *walk;
 
     for (walk = walks->walks; walk != walks->walks + UCS_PREDICT_WALKS;
          ++walk) {
-        walk->is_over |= (walk->length == length) && (walk->stride == stride);
+        walk->is_over |= (walk->length == second->length) &&
+                         (walk->stride == stride);
         if (walk->time_ns < oldest->time_ns) {
             oldest = walk;
         }
     }
     *oldest = (ucs_predict_walk_t){
+            .from    = first->at,
             .at      = address,
-            .length  = length,
+            .length  = second->length,
             .stride  = stride,
             .steps   = 3,
-            .jump    = 1,
+            .jump    = 3,
             .time_ns = now_ns,
-            .step_ns = ucs_max((double)ucs_predict_sat_sub(now_ns, since_ns) / 2,
-                               1)};
+            .step_ns = walk_first_ns(first, second, now_ns)};
     return oldest;
 }
 
@@ -138,9 +197,7 @@ static ucs_predict_walk_t *walks_discover(ucs_predict_walks_t *walks,
         }
         first = walks_latest(walks, 2 * second->at - address, length);
         if ((first != NULL) && (first->time_ns <= second->time_ns)) {
-            return walks_begin(walks, address, length,
-                               (intptr_t)(address - second->at),
-                               first->time_ns, now_ns);
+            return walks_begin(walks, address, first, second, now_ns);
         }
     }
     return NULL;
@@ -150,11 +207,15 @@ ucs_predict_walk_t *ucs_predict_walks_use(ucs_predict_walks_t *walks,
                                           uintptr_t address, size_t length,
                                           uint64_t now_ns)
 {
-    ucs_predict_walk_t *walk    = walks_find(walks, address, length, now_ns);
-    ucs_predict_walk_use_t *use = (walk != NULL) ?
-                                          NULL :
-                                          walks_latest(walks, address, length);
+    ucs_predict_walk_t *walk    = walks_find_again(walks, address, length, now_ns);
+    ucs_predict_walk_use_t *use = NULL;
 
+    if (walk == NULL) {
+        walk = walks_find(walks, address, length, now_ns);
+    }
+    if (walk == NULL) {
+        use = walks_latest(walks, address, length);
+    }
     if (use != NULL) {
         use->time_ns = now_ns;
     } else if (walk == NULL) {
@@ -174,10 +235,12 @@ unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
     double most = ucs_min(most_bytes / (double)ucs_predict_walk_stride(walk),
                           2 * tuning->walk_rent * rent_ns / walk->step_ns);
 
-    if (walk->steps < tuning->walk_least) {
+    if (ucs_max(walk->steps, walk->before) < tuning->walk_least) {
         return 0;
     }
-    most = ucs_min(most, (double)walk->steps);
+    most = ucs_min(most, (walk->steps <= walk->before) ?
+                                 1.0 + ucs_predict_walk_left(walk) :
+                                 (double)walk->steps);
     return (most > 1) ? (unsigned)most : 1;
 }
 

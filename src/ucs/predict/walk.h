@@ -16,7 +16,8 @@
  * one before, up or down. Of a buffer that was never used nothing is known, but
  * its neighbours tell when it comes. Three uses at equal distances, with others
  * in between, are a walk; its steps are known by their addresses, for one call
- * site may walk through several places at once, and several through one.
+ * site may walk through several places at once, and several through one. A walk
+ * that comes again to where it began is expected to go as far as the last time.
  *
  * No allocation, no lock; a call looks at a bounded number of uses. Times are
  * nanoseconds.
@@ -31,10 +32,13 @@ BEGIN_C_DECLS
 #define UCS_PREDICT_WALK_USES 16
 
 typedef struct ucs_predict_walk {
+    uintptr_t from;    /**< start of the first step's buffer */
     uintptr_t at;      /**< start of the latest step's buffer */
     size_t    length;  /**< of each buffer, bytes; 0: there is no walk */
     intptr_t  stride;  /**< from one to the next, bytes; not 0 */
     uint32_t  steps;   /**< so far */
+    uint32_t  before;  /**< that it had when it came by the last time; 0: it comes
+                            for the first */
     uint32_t  jump;    /**< of them the latest use made: more than one if some are
                             left out */
     uint64_t  time_ns; /**< of the latest */
@@ -75,11 +79,24 @@ static inline size_t ucs_predict_walk_stride(const ucs_predict_walk_t *walk)
                                 -(size_t)walk->stride;
 }
 
+/** @return Nonzero if it has just begun, or begun again. */
+static inline int ucs_predict_walk_is_new(const ucs_predict_walk_t *walk)
+{
+    return walk->steps == walk->jump;
+}
+
+/** @return How many steps ahead of the latest it ended the last time; UINT32_MAX: it is
+ *          beyond that, or comes by for the first time. */
+static inline uint32_t ucs_predict_walk_left(const ucs_predict_walk_t *walk)
+{
+    return (walk->steps <= walk->before) ? walk->before - walk->steps : UINT32_MAX;
+}
+
 /**
- * How many steps are to be registered together? As many as there were so far, at
- * most: a walk that ends has been worth what was registered ahead for it. Each of
- * them waits for half of the others in the mean, which is to cost a small part of
- * a missed use.
+ * How many steps are to be registered together, the latest among them? As many as there
+ * were so far, or as are left of as many as there were the last time, at most: a walk
+ * that ends has been worth what was registered ahead for it. Each of them waits for half
+ * of the others in the mean, which is to cost a small part of a missed use.
  *
  * @param [in] tuning      walk_least, walk_rent.
  * @param [in] rent_ns     Holding the bytes of one stride for so long costs a

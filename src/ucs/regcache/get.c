@@ -207,6 +207,28 @@ ucs_regcache_why_missed(ucs_regcache_region_t *region, int seen, uint64_t now)
                                           UCS_REGCACHE_LOST_UNFORETOLD;
 }
 
+/* What is registered for the use together with what lies around: a step of a walk with
+ * the next ones, whatever was registered there by itself.
+ * @return A DORMANT region that has it, NULL: a new one, or else @a region. */
+static ucs_regcache_region_t *
+ucs_regcache_begin_more(ucs_regcache_h cache, ucs_regcache_region_t *region,
+                        const ucs_regcache_request_t *request,
+                        ucs_regcache_request_t *whole)
+{
+    int is_step = (request->walk != NULL);
+
+    if (!is_step || !(whole->is_cover = ucs_regcache_cover(cache, whole))) {
+        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+            region = ucs_regcache_coalesce(cache, region, whole);
+        }
+        if (is_step || (region != NULL) || !ucs_regcache_cover(cache, whole)) {
+            return region;
+        }
+        whole->is_cover = 1;
+    }
+    return NULL;
+}
+
 /* Begin to register @a region, which is DORMANT, or a new one if it is NULL */
 static ucs_regcache_found_t
 ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
@@ -223,12 +245,7 @@ ucs_regcache_begin(ucs_regcache_h cache, ucs_regcache_region_t *region,
                           ucs_regcache_why_missed(region, seen, request->now);
     if (may_coalesce &&
         ((region == NULL) || !ucs_load_relaxed(&region->is_window))) {
-        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
-            region = ucs_regcache_coalesce(cache, region, &whole);
-        }
-        if ((region == NULL) && ucs_regcache_cover(cache, &whole)) {
-            whole.is_cover = 1;
-        }
+        region = ucs_regcache_begin_more(cache, region, request, &whole);
     }
     region         = ucs_regcache_region_begin(cache, region, &whole);
     ucs_store_relaxed(&region->missed_room,
@@ -268,9 +285,10 @@ ucs_regcache_look_around(ucs_regcache_h cache,
 {
     ucs_regcache_region_t *window = NULL;
 
-    if ((region == NULL) ||
-        (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
-         UCS_REGCACHE_STATE_DORMANT)) {
+    if ((request->walk != NULL) &&
+        ((region == NULL) ||
+         (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
+          UCS_REGCACHE_STATE_DORMANT))) {
         window = ucs_regcache_walk_dormant(cache, request);
     }
     return (window != NULL) ? window : region;

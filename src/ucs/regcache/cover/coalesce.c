@@ -150,13 +150,15 @@ ucs_regcache_region_t *ucs_regcache_coalesce(ucs_regcache_h cache,
 }
 
 /* What is planned for by itself, and would not be served by the other when both
- * are dormant, comes again: several lengths are used at one address in turn */
+ * are dormant, comes again: several lengths are used at one address in turn. What a
+ * window has comes with that. */
 static int ucs_regcache_coalesce_stays(ucs_regcache_h cache,
                                        const ucs_regcache_region_t *region,
                                        const ucs_regcache_region_t *by)
 {
     return cache->plan.ops->keeps_dormant &&
            !ucs_load_relaxed(&region->is_window) &&
+           !ucs_load_relaxed(&by->is_window) &&
            ucs_load_relaxed(&region->planned) &&
            (region->node.end - region->node.start <
             (by->node.end - by->node.start) / cache->index.stretch);

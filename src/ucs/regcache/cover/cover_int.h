@@ -36,17 +36,17 @@ int ucs_regcache_may_cover(ucs_regcache_h cache,
 void ucs_regcache_given_note(ucs_regcache_h cache,
                              const ucs_regcache_request_t *request);
 
-/** @return How many of a walk's steps from that at @a at on, 1 to @a most, others have
- *          been given with this access; 1 also if they have not. */
-unsigned ucs_regcache_given_steps(ucs_regcache_h cache,
-                                  const ucs_predict_walk_t *walk,
-                                  unsigned access, uintptr_t at, unsigned most);
+/** @return How many bytes beyond a walk's step at @a at, where it goes, others have been
+ *          given together with that, with this access; 0 also if they have not. */
+size_t ucs_regcache_given_bytes(ucs_regcache_h cache,
+                                const ucs_predict_walk_t *walk, unsigned access,
+                                uintptr_t at);
 
-/** Enlarge what is to be registered for the step at @a at, to its end if it goes
- *  upwards, to so many steps in all, or as far as a cover may reach: to the byte. */
+/** Enlarge what is to be registered for the step at @a at by so many bytes, where the
+ *  walk goes, or as far as a cover may reach: to the byte, and by whole steps. */
 void ucs_regcache_given_enlarge(ucs_regcache_h cache,
                                 ucs_regcache_request_t *whole, uintptr_t at,
-                                unsigned steps);
+                                size_t bytes);
 
 /* --- field.c: what the program maps piece by piece --- */
 

@@ -48,7 +48,7 @@ void ucs_regcache_given_note(ucs_regcache_h cache,
 }
 
 /* @return Bytes beyond the step at an address, where the walk goes, that were given
- *         with that step; SIZE_MAX: it was not */
+ *         with that step; 0 also if it was not */
 static size_t ucs_regcache_given_room(const ucs_regcache_given_t *given,
                                       const ucs_predict_walk_t *walk, uintptr_t at)
 {
@@ -56,17 +56,17 @@ static size_t ucs_regcache_given_room(const ucs_regcache_given_t *given,
 
     if ((part == NULL) || (part->start > at) ||
         (part->end < at + walk->length)) {
-        return SIZE_MAX;
+        return 0;
     }
     return (walk->stride > 0) ? part->end - at - walk->length : at - part->start;
 }
 
-unsigned ucs_regcache_given_steps(ucs_regcache_h cache,
-                                  const ucs_predict_walk_t *walk,
-                                  unsigned access, uintptr_t at, unsigned most)
+size_t ucs_regcache_given_bytes(ucs_regcache_h cache,
+                                const ucs_predict_walk_t *walk, unsigned access,
+                                uintptr_t at)
 {
     unsigned wanted = access & cache->config.cover.remote_mask;
-    unsigned steps  = 1;
+    size_t bytes    = 0;
     const ucs_regcache_given_t *given;
     size_t room;
     unsigned i;
@@ -74,37 +74,44 @@ unsigned ucs_regcache_given_steps(ucs_regcache_h cache,
     for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
         given = &cache->memory.given[i];
         room  = (wanted & ~given->access) ?
-                        SIZE_MAX :
+                        0 :
                         ucs_regcache_given_room(given, walk, at);
-        if (room != SIZE_MAX) {
-            room  = 1 + room / ucs_predict_walk_stride(walk);
-            steps = ucs_max(steps, (unsigned)ucs_min(most, room));
-        }
+        bytes = ucs_max(bytes, room);
     }
-    return steps;
+    return bytes;
+}
+
+/* Windows touch each other, for other buffers may lie between the steps: one ends where
+ * the step behind it begins, or before, but not within a step */
+static size_t
+ucs_regcache_given_whole(const ucs_predict_walk_t *walk, size_t bytes)
+{
+    size_t stride = ucs_predict_walk_stride(walk);
+    size_t gap    = (stride > walk->length) ? stride - walk->length : 0;
+    size_t part   = bytes % stride;
+
+    return (part > gap) ? bytes - part + gap : bytes;
 }
 
 void ucs_regcache_given_enlarge(ucs_regcache_h cache,
                                 ucs_regcache_request_t *whole, uintptr_t at,
-                                unsigned steps)
+                                size_t bytes)
 {
     const ucs_predict_walk_t *walk = whole->walk;
-    size_t stride = ucs_predict_walk_stride(walk);
-    size_t bytes  = ucs_regcache_page_up(cache, (steps - 1) * stride);
-    uintptr_t end = at + walk->length;
+    uintptr_t end                  = at + walk->length;
+    size_t most                    = ucs_min(bytes, cache->tuning.cover_max);
 
-    bytes = ucs_min(bytes, cache->tuning.cover_max);
     if (walk->stride > 0) {
-        ucs_regcache_cover_behind_by(cache, whole, bytes);
-        steps       = ucs_min(steps - 1,
-                              (unsigned)((whole->last - end) / stride));
-        whole->end  = end + steps * stride;
+        ucs_regcache_cover_behind_by(cache, whole,
+                                     ucs_regcache_page_up(cache, most));
+        bytes       = ucs_regcache_given_whole(walk, ucs_min(most, whole->last - end));
+        whole->end  = end + bytes;
         whole->last = ucs_regcache_page_up(cache, whole->end);
     } else {
-        ucs_regcache_cover_before_by(cache, whole, bytes);
-        steps        = ucs_min(steps - 1,
-                               (unsigned)((at - whole->first) / stride));
-        whole->start = at - steps * stride;
+        ucs_regcache_cover_before_by(cache, whole,
+                                     ucs_regcache_page_up(cache, most));
+        bytes        = ucs_regcache_given_whole(walk, ucs_min(most, at - whole->first));
+        whole->start = at - bytes;
         whole->first = ucs_regcache_page_down(cache, whole->start);
     }
 }

@@ -12,10 +12,6 @@
  * of single steps are */
 #define UCS_REGCACHE_WALK_HOPS 8
 
-/* From so many steps on a window reaches into the one before: of fewer that is too
- * large a part */
-#define UCS_REGCACHE_WALK_OVERLAPS 4
-
 static ucs_regcache_pace_t *
 ucs_regcache_walk_pace(ucs_regcache_h cache, const ucs_predict_walk_t *walk)
 {
@@ -74,9 +70,10 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
         return;
     }
     if (pace->is_given) {
-        pace->window = ucs_regcache_given_steps(
-                cache, walk, pace->access, walk->at + (uintptr_t)walk->stride,
-                pace->window);
+        bytes        = ucs_regcache_given_bytes(cache, walk, pace->access,
+                                                walk->at + (uintptr_t)walk->stride);
+        pace->window = (unsigned)ucs_min(
+                pace->window, 1 + bytes / ucs_predict_walk_stride(walk));
     }
     bytes          = ucs_regcache_walk_bytes(cache, walk, pace->window);
     takes          = ucs_regcache_walk_cost(cache, bytes);
@@ -88,6 +85,7 @@ static void ucs_regcache_walk_price(ucs_regcache_h cache,
                     walk, takes + (double)ucs_load_relaxed(
                                            &cache->walking.react_ns)),
             ucs_max(pace->window, UCS_REGCACHE_WALK_HOPS));
+    pace->lead     = ucs_min(pace->lead, ucs_predict_walk_left(walk));
 }
 
 /* @return Nonzero if something may be registered ahead of the use, be it only what
@@ -114,22 +112,23 @@ void ucs_regcache_walk_step(ucs_regcache_h cache,
     if (!walking->is_on || ucs_regcache_cover_is_own(cache, request->flags)) {
         return;
     }
+    /* Of what is no step yet, too: a walk may begin with it the next time */
+    if (!ucs_regcache_may_cover(cache, request)) {
+        ucs_regcache_given_note(cache, request);
+    }
     walk = ucs_predict_walks_use(&walking->walks, request->start,
                                  request->end - request->start, request->now);
     if (walk == NULL) {
         return;
     }
     pace = ucs_regcache_walk_pace(cache, walk);
-    if (walk->steps < cache->tuning.predict.walk_least) {
+    if (ucs_predict_walk_is_new(walk)) {
         *pace = (ucs_regcache_pace_t){.window = 0}; /* of the walk before */
     }
     if (!ucs_regcache_walk_may(cache, request, pace)) {
         return;
     }
     pace->access |= request->access;
-    if (pace->is_given) {
-        ucs_regcache_given_note(cache, request);
-    }
     ucs_regcache_walk_price(cache, walk, pace);
     if ((pace->window > 0) && (walk->steps >= pace->again)) {
         request->walk = walk;
@@ -205,19 +204,11 @@ int ucs_regcache_walk_looks(ucs_regcache_h cache,
     return 1;
 }
 
-/* For a walk: one that is not much shorter than a new one. Where none is known
- * yet, the use may be the first of one that comes again: if it is at an end. */
+/* One that is not much shorter than a new one */
 static int ucs_regcache_walk_may_enter(ucs_regcache_h cache,
-                                       const ucs_regcache_request_t *request,
+                                       const ucs_predict_walk_t *walk,
                                        const ucs_regcache_region_t *window)
 {
-    const ucs_predict_walk_t *walk = request->walk;
-    size_t near = 2 * (request->last - request->first);
-
-    if (walk == NULL) {
-        return (request->first <= window->first + near) ||
-               (request->last + near >= window->last);
-    }
     return ucs_regcache_pinned_length(window) >=
            ucs_regcache_walk_bytes(
                    cache, walk,
@@ -241,11 +232,26 @@ ucs_regcache_walk_dormant(ucs_regcache_h cache,
             (region->node.start <= request->start) &&
             (region->node.end >= request->end) &&
             !(request->access & ~ucs_load_relaxed(&region->access)) &&
-            ucs_regcache_walk_may_enter(cache, request, region)) {
+            ucs_regcache_walk_may_enter(cache, request->walk, region)) {
             return region;
         }
     }
     return NULL;
+}
+
+/* Bytes of a window that begins with the step at an address, of as many steps as are
+ * left. It ends where the next one begins, for other buffers may lie between steps. */
+static size_t ucs_regcache_walk_span(const ucs_predict_walk_t *walk,
+                                     const ucs_regcache_pace_t *pace,
+                                     uintptr_t at)
+{
+    size_t stride = ucs_predict_walk_stride(walk);
+    size_t ahead  = ((walk->stride > 0) ? at - walk->at : walk->at - at) / stride;
+    uint32_t left = ucs_predict_walk_left(walk);
+    size_t steps  = (ahead > left) ? 1 : ucs_min(pace->window, left - ahead + 1);
+
+    return (steps - 1) * stride +
+           ucs_max(walk->length, (steps > 1) ? stride : 0);
 }
 
 void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
@@ -253,21 +259,20 @@ void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
 {
     const ucs_predict_walk_t *walk  = whole->walk;
     const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
-    size_t bytes = ucs_regcache_walk_bytes(cache, walk, pace->window);
-    unsigned steps;
+    size_t bytes = ucs_regcache_walk_span(walk, pace, at);
 
     if (pace->is_given) {
-        steps = ucs_regcache_given_steps(cache, walk, pace->access, at,
-                                         pace->window);
+        bytes = ucs_min(bytes - walk->length,
+                        ucs_regcache_given_bytes(cache, walk, pace->access, at));
         /* What is not just that step, as of one that is repeated, stays as it is */
-        if ((steps > 1) &&
+        if ((bytes >= ucs_predict_walk_stride(walk)) &&
             (whole->first == ucs_regcache_page_down(cache, at)) &&
             (whole->last == ucs_regcache_page_up(cache, at + walk->length))) {
-            ucs_regcache_given_enlarge(cache, whole, at, steps);
+            ucs_regcache_given_enlarge(cache, whole, at, bytes);
         }
         return;
     }
-    bytes  = ucs_min(bytes, cache->tuning.cover_max);
+    bytes  = ucs_min(ucs_regcache_page_up(cache, bytes), cache->tuning.cover_max);
     bytes -= ucs_min(bytes, whole->last - whole->first);
     if (walk->stride > 0) {
         ucs_regcache_cover_behind_by(cache, whole, bytes);
@@ -276,44 +281,71 @@ void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
     }
 }
 
-/* Up to the region that has the step before, and into it: of what is registered no
- * event has told */
-static void ucs_regcache_walk_overlap(ucs_regcache_h cache,
-                                      ucs_regcache_request_t *whole,
-                                      unsigned step)
+/* @return How many bytes behind the begin of a step the address lies */
+static size_t
+ucs_regcache_walk_offset(const ucs_predict_walk_t *walk, uintptr_t at)
 {
-    const ucs_predict_walk_t *walk  = whole->walk;
-    const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
-    uintptr_t at  = walk->at + (step - 1) * (uintptr_t)walk->stride;
-    size_t stride = ucs_regcache_page_up(cache,
-                                         ucs_predict_walk_stride(walk) + 1);
-    const ucs_regcache_region_t *before;
+    intptr_t stride = (intptr_t)ucs_predict_walk_stride(walk);
+    intptr_t offset = (intptr_t)(at - walk->at) % stride;
 
-    before = ucs_regcache_index_find(&cache->index, at, at + walk->length,
-                                     pace->access);
-    if ((pace->window < UCS_REGCACHE_WALK_OVERLAPS) || (before == NULL) ||
-        !ucs_regcache_word_is_hit(ucs_load_relaxed(&before->word))) {
-        return;
+    return (size_t)((offset < 0) ? offset + stride : offset);
+}
+
+/* Does a walk of longer steps, which goes the same way, have what lies at an address
+ * within one of them? @return Bytes that the step begins before; SIZE_MAX: it
+ * does not. */
+static size_t
+ucs_regcache_walk_leads(ucs_regcache_h cache, const ucs_predict_walk_t *leader,
+                        const ucs_predict_walk_t *walk, uint64_t now, uintptr_t at)
+{
+    const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, leader);
+    size_t offset;
+
+    if ((leader->length <= walk->length) ||
+        ((leader->stride > 0) != (walk->stride > 0)) ||
+        (pace->access != ucs_regcache_walk_pace(cache, walk)->access) ||
+        !ucs_regcache_walk_goes_on(leader, pace, now)) {
+        return SIZE_MAX;
     }
-    if (walk->stride > 0) {
-        if (before->last < whole->first) {
-            ucs_regcache_cover_before_by(cache, whole,
-                                         whole->first - before->last);
-        }
-        if (before->last >= whole->first) {
-            whole->first = ucs_min(whole->first, ucs_max(before->first,
-                                                         before->last - stride));
-        }
-    } else {
-        if (before->first > whole->last) {
-            ucs_regcache_cover_behind_by(cache, whole,
-                                         before->first - whole->last);
-        }
-        if (before->first <= whole->last) {
-            whole->last = ucs_max(whole->last, ucs_min(before->last,
-                                                       before->first + stride));
+    offset = ucs_regcache_walk_offset(leader, at);
+    return ((offset + walk->length <= leader->length) &&
+            (!pace->is_given || (ucs_regcache_given_bytes(
+                                         cache, leader, pace->access,
+                                         at - offset) > 0))) ?
+                   offset :
+                   SIZE_MAX;
+}
+
+/* What lies within the step of a longer walk is registered with that: windows begin and
+ * end where the longest steps do, so that none lies across.
+ * @return The longest walk, with @a at_p at the first of its steps that is not registered,
+ *         up to that which has what lies there. */
+static const ucs_predict_walk_t *
+ucs_regcache_walk_leader(ucs_regcache_h cache, const ucs_predict_walk_t *walk,
+                         uint64_t now, uintptr_t *at_p)
+{
+    const ucs_predict_walk_t *leader = walk;
+    const ucs_predict_walk_t *other;
+    size_t offset, ahead;
+    unsigned i, step;
+
+    for (i = 0; i < UCS_PREDICT_WALKS; ++i) {
+        other  = &cache->walking.walks.walks[i];
+        offset = ucs_regcache_walk_leads(cache, other, leader, now, *at_p);
+        if (offset != SIZE_MAX) {
+            leader = other;
+            *at_p -= offset;
         }
     }
+    ahead = (leader->stride > 0) ? *at_p - leader->at : leader->at - *at_p;
+    ahead = ahead / ucs_predict_walk_stride(leader);
+    if ((leader != walk) && (ahead <= UCS_REGCACHE_WALK_HOPS)) {
+        step = ucs_regcache_walk_first(cache, leader, (unsigned)ahead);
+        if (step > 0) {
+            *at_p = leader->at + step * (uintptr_t)leader->stride;
+        }
+    }
+    return leader;
 }
 
 int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
@@ -338,6 +370,8 @@ int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
         (start + walk->length < start)) {
         return 0; /* there is nothing ahead */
     }
+    walk     = ucs_regcache_walk_leader(cache, walk, now, &start);
+    pace     = ucs_regcache_walk_pace(cache, walk);
     *request = (ucs_regcache_request_t){
             .start      = start,
             .end        = start + walk->length,
@@ -351,19 +385,19 @@ int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
             .is_cover   = !pace->is_given,
             .is_window  = 1};
     *region_p = ucs_regcache_walk_dormant(cache, request);
-    if (*region_p == NULL) {
-        if (!ucs_extents_covers(&cache->memory.still, request->first,
-                                request->last)) {
-            return 0;
-        }
-        ucs_regcache_walk_enlarge(cache, request, start);
-        if (pace->is_given) {
-            request->is_cover = (request->end - request->start > walk->length);
-        } else {
-            ucs_regcache_walk_overlap(cache, request, step);
-            request->start = request->first;
-            request->end   = request->last;
-        }
+    if (*region_p != NULL) {
+        return 1;
+    }
+    if (!ucs_extents_covers(&cache->memory.still, request->first,
+                            request->last)) {
+        return 0;
+    }
+    ucs_regcache_walk_enlarge(cache, request, start);
+    if (pace->is_given) {
+        request->is_cover = (request->end - request->start > walk->length);
+    } else {
+        request->start = request->first;
+        request->end   = request->last;
     }
     return 1;
 }

@@ -9,21 +9,31 @@
 
 #include <ucs/sys/math.h>
 
-#include <assert.h>
-
-/* What was registered ahead is no use that a plan would have missed */
+/* What a walk came to from the window before, and found registered for it, it will be
+ * found the same way the next time: nobody else needs to know. The policy learns of
+ * those that a walk begins with, and of those that were late. */
 static void ucs_regcache_windows_leave(ucs_regcache_h cache,
                                        const ucs_regcache_window_t *window)
 {
     const ucs_use_t *use = &window->use;
 
-    if (window->uses > 0) {
-        cache->plan.windows.saved = window->is_ahead;
+    if ((window->uses > 0) && (use->region->walked_gen != use->generation)) {
         cache->plan.ops->use(cache, use);
-        cache->plan.windows.saved = 0;
     } else if (ucs_regcache_region_gen(use->region) == use->generation) {
+        ucs_regcache_plan_forget(cache, use->region);
         ucs_regcache_plan_deregister(cache, use->region);
     }
+}
+
+/* In use it is left by the last user */
+static int ucs_regcache_windows_stays(ucs_regcache_h cache,
+                                      const ucs_use_t *use)
+{
+    uint64_t word = ucs_load_relaxed(&use->region->word);
+
+    return (ucs_regcache_word_gen(word) == use->generation) &&
+           ((ucs_regcache_word_refs(word) > 0) ||
+            ucs_regcache_windows_is_in(cache, use->region));
 }
 
 /* Those that nobody has given back yet as well */
@@ -61,9 +71,7 @@ void ucs_regcache_windows_pass(ucs_regcache_h cache)
 
     while (i < windows->count) {
         window = windows->list[i];
-        if ((ucs_regcache_region_gen(window.use.region) ==
-             window.use.generation) &&
-            ucs_regcache_windows_is_in(cache, window.use.region)) {
+        if (ucs_regcache_windows_stays(cache, &window.use)) {
             ++i;
             continue;
         }
@@ -116,13 +124,10 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
     uintptr_t last      = region->last;
     ucs_status_t status = ucs_regcache_serve_unasked(cache, region,
                                                      UCS_REGCACHE_HELD_AHEAD);
-    ucs_regcache_window_t *window;
 
     if (status == UCS_OK) {
-        window = ucs_regcache_windows_get(&cache->plan.windows, region,
-                                          generation);
-        assert(window != NULL); /* there was room */
-        window->is_ahead = 1;
+        region->walked_gen = generation;
+        (void)ucs_regcache_windows_get(&cache->plan.windows, region, generation);
         return 1;
     }
     ucs_regcache_lock(cache);

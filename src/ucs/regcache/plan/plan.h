@@ -113,16 +113,13 @@ typedef struct ucs_regcache_idling {
 
 /** A window since a walk has come to it. */
 typedef struct ucs_regcache_window {
-    ucs_use_t use;      /* from the first to the last of its uses */
-    unsigned  uses;     /* if that is 0, only region and generation are set */
-    int       is_ahead; /* the helper has registered it for the walk */
+    ucs_use_t use;  /* from the first to the last of its uses */
+    unsigned  uses; /* if that is 0, only region and generation are set */
 } ucs_regcache_window_t;
 
 typedef struct ucs_regcache_windows {
     ucs_regcache_window_t list[UCS_REGCACHE_WINDOWS];
     unsigned              count;
-    double                saved; /* share of a missed use that the walk saves of
-                                    the use that is learned from */
 } ucs_regcache_windows_t;
 
 /** What the helper's step owns. */
@@ -334,10 +331,6 @@ int ucs_regcache_windows_is_in(ucs_regcache_h cache,
 ucs_regcache_window_t *
 ucs_regcache_windows_get(ucs_regcache_windows_t *windows,
                          ucs_regcache_region_t *region, uint64_t generation);
-
-/** @return Share of a missed use that the walk saves of the use that is being
- *          learned from. */
-double ucs_regcache_windows_saved(ucs_regcache_h cache);
 
 /* --- operations.c --- */
 

@@ -6,10 +6,10 @@
 #include <ucs/sys/math.h>
 
 /*
- * Windows, which walks are in (cover/walk.h). While a walk is in one its uses are
- * one: the policy learns of it as of a buffer when the walk has left it, and what
- * becomes of it until it comes back is judged as of any buffer. Until then it stays
- * registered.
+ * Windows, which walks are in (cover/walk.h). While a walk is in one it stays
+ * registered, and its uses are one. If it was not registered ahead of the walk, the
+ * policy learns of it as of a buffer when the walk has left it, and what becomes of it
+ * until it comes back is judged as of any buffer.
  */
 
 static ucs_regcache_window_t *
@@ -84,9 +84,4 @@ int ucs_regcache_windows_keep(ucs_regcache_h cache,
            ucs_regcache_windows_is_in(cache, region) &&
            (ucs_regcache_windows_get(&cache->plan.windows, region,
                                      ucs_regcache_region_gen(region)) != NULL);
-}
-
-double ucs_regcache_windows_saved(ucs_regcache_h cache)
-{
-    return cache->plan.windows.saved;
 }

@@ -226,18 +226,15 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_price_t price;
     ucs_regcache_buffer_t *buffer;
     ucs_predict_ref_t ref;
-    double walked;
 
     ucs_regcache_price(cache, region, &price);
-    walked             = ucs_regcache_windows_saved(cache);
-    price.buffer.saved = ucs_max(ucs_regcache_announced_saved(cache), walked);
+    price.buffer.saved      = ucs_regcache_announced_saved(cache);
     price.buffer.saved_late = ucs_regcache_announced_is_left(cache) ?
-                                      walked :
+                                      0 :
                                       price.buffer.saved;
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
-                                    (ucs_regcache_announced_is_ready(cache) ||
-                                     (walked > 0)) ?
+                                    ucs_regcache_announced_is_ready(cache) ?
                                             1 :
                                             ucs_regcache_order_is_ready(use));
     buffer = &order->buffers.list[ref.index];

@@ -111,8 +111,8 @@ TEST_F(predict_course, what_others_wait_for_is_charged)
     EXPECT_DOUBLE_EQ(0.04 + 1, cost(0, -1, 6)) << "the thread that used it does all";
 }
 
-/* An announcement saves a use of a plan that does not register the buffer; a walk saves
- * any */
+/* An announcement saves a use of a plan that does not register the buffer, and of any plan
+ * that it was not left to */
 TEST_F(predict_course, an_announced_use_is_left_to_a_plan_that_is_due)
 {
     price.saved = 0.75;

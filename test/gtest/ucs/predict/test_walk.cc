@@ -116,12 +116,71 @@ TEST_F(predict_walk, begins_anew_where_it_began)
     EXPECT_NEAR(MS, walk->step_ns, 0.5 * MS);
 }
 
+/* From its first step on it is expected to go as far as the last time */
+TEST_F(predict_walk, goes_as_far_as_the_last_time)
+{
+    for (intptr_t stride : {65536, -65536}) {
+        walks = {};
+        const ucs_predict_walk_t *walk = steps(stride, 1000);
+        EXPECT_EQ(UINT32_MAX, ucs_predict_walk_left(walk));
+        now += 5000 * MS;
+        EXPECT_EQ(walk, use(BASE));
+        EXPECT_TRUE(ucs_predict_walk_is_new(walk));
+        EXPECT_EQ(999u, ucs_predict_walk_left(walk));
+        EXPECT_EQ(1000u, window(walk, 1e12, 1e12));
+        EXPECT_EQ(walk, use(BASE)); /* repeated */
+        EXPECT_EQ(1000u, window(walk, 1e12, 1e12));
+        steps(stride, 599, 1);
+        EXPECT_EQ(401u, window(walk, 1e12, 1e12));
+        steps(stride, 400, 600);
+        EXPECT_EQ(0u, ucs_predict_walk_left(walk));
+        EXPECT_EQ(1u, window(walk, 1e12, 1e12));
+        steps(stride, 1, 1000);
+        EXPECT_EQ(UINT32_MAX, ucs_predict_walk_left(walk));
+        EXPECT_EQ(1001u, window(walk, 1e12, 1e12));
+    }
+}
+
+/* The first ones may come in another order */
+TEST_F(predict_walk, begins_again_with_one_of_its_first_steps)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 100);
+    EXPECT_EQ(walk, use(BASE + 3 * 65536));
+    EXPECT_EQ(4u, walk->steps);
+    EXPECT_EQ(walk, use(BASE));
+    EXPECT_EQ(4u, walk->steps);
+    steps(65536, 96, 4);
+    EXPECT_EQ(100u, walk->steps);
+    EXPECT_EQ(nullptr, use(BASE + 4 * 65536));
+}
+
+/* Its first step alone may be used again and again: that is foretold by what it was the
+ * last time */
+TEST_F(predict_walk, begins_in_vain_once)
+{
+    const ucs_predict_walk_t *walk = steps(65536, 1000);
+    now += 5000 * MS;
+    use(BASE);
+    EXPECT_EQ(1000u, window(walk, 1e12, 1e12));
+    now += 5000 * MS;
+    EXPECT_EQ(walk, use(BASE));
+    EXPECT_EQ(0u, window(walk, 1e12, 1e12));
+    EXPECT_EQ(100u, window(steps(65536, 100), 1e12, 1e12));
+}
+
+TEST_F(predict_walk, first_step_may_be_long_ago)
+{
+    use(BASE);
+    now += 10000 * MS;
+    EXPECT_NEAR(MS, steps(65536, 2, 1)->step_ns, 4 * MS);
+}
+
 TEST_F(predict_walk, is_over_when_one_like_it_begins)
 {
     const ucs_predict_walk_t *before = steps(65536, 100);
-    steps(65536, 2);
+    steps(65536, 2, 20);
     EXPECT_FALSE(before->is_over);
-    steps(65536, 10, 2);
+    steps(65536, 10, 22);
     EXPECT_TRUE(before->is_over);
     EXPECT_EQ(before, use(BASE + 100 * 65536));
     EXPECT_FALSE(before->is_over);

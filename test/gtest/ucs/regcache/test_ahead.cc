@@ -105,6 +105,79 @@ TEST_F(test_ahead, a_march_costs_few_registrations)
     EXPECT_GE(8u, live());
 }
 
+/* A piece as four ranks reduce it: a half, the quarters of the other half, both halves. The
+ * first pass registers what others are given, one by one. Later ones make windows, which
+ * begin and end where the longest steps do: nothing lies across or between. */
+TEST_F(test_ahead, a_reduction_costs_as_few_as_one_walk)
+{
+    for (intptr_t by : {1, -1}) {
+        make(UCS_REGCACHE_COVER_LOCAL);
+        stride = by * intptr_t(64 * KB);
+        w->open();
+        for (unsigned round = 0; round < 4; ++round) {
+            const unsigned before = w->regs;
+            const uint64_t missed = w->stats().missed;
+            size_t at_once        = 0;
+            for (unsigned i = 0; i < 1024; ++i) {
+                for (auto part : {std::pair{0 * KB, 32 * KB}, {32 * KB, 16 * KB},
+                                  {48 * KB, 16 * KB}, {32 * KB, 32 * KB},
+                                  {0 * KB, 32 * KB}}) {
+                    w->use(piece(2048 + i) + part.first, part.second, 20 * US,
+                           1 + part.first + part.second);
+                }
+                w->advance(pause);
+                at_once = std::max(at_once, live());
+            }
+            if (round > 0) {
+                EXPECT_GE(40u, w->regs - before) << by << ' ' << round;
+                EXPECT_GE(20u, w->stats().missed - missed) << by << ' ' << round;
+                EXPECT_GE(16u, at_once) << by << ' ' << round;
+            }
+            w->advance(1000 * MS);
+        }
+        EXPECT_EQ(nullptr, w->invalid());
+        w.reset();
+    }
+}
+
+/* From its first step on */
+TEST_F(test_ahead, a_walk_that_comes_again_has_its_window)
+{
+    for (intptr_t by : {1, -1}) {
+        make(UCS_REGCACHE_COVER_LOCAL);
+        stride = by * intptr_t(64 * KB);
+        w->open();
+        walk(2000, 2200);
+        w->advance(60000 * MS);
+        EXPECT_EQ(0u, live());
+        step(2000);
+        EXPECT_TRUE(w->is_registered(piece(2004), length)) << by;
+        EXPECT_EQ(1u, live());
+        w->advance(60000 * MS);
+        /* In vain: that is not expected again */
+        step(2000);
+        EXPECT_FALSE(w->is_registered(piece(2001), length)) << by;
+        w->advance(60000 * MS);
+        w.reset();
+    }
+}
+
+/* Beyond where it ended nothing is registered */
+TEST_F(test_ahead, a_walk_ends_where_it_ended)
+{
+    w->open();
+    for (unsigned round = 0; round < 2; ++round) {
+        walk(0, 200);
+        w->advance(60000 * MS);
+    }
+    for (unsigned i = 0; i < 200; ++i) {
+        step(i);
+        EXPECT_FALSE(w->is_registered(piece(202), 1)) << i;
+    }
+    walk(200, 400); /* it goes on after all */
+    EXPECT_LE(800u * 85 / 100, w->stats().on_time);
+}
+
 /* Leave pinned holds what was used. What is registered ahead of a walk that ends
  * is not, and does not make memory look cheaper. */
 TEST_F(test_ahead, leave_pinned_holds_what_was_used)
