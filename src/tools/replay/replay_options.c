@@ -239,7 +239,7 @@ void replay_options_init(replay_options_t *options)
 int replay_options_load(const replay_options_t *options, const char *file,
                         replay_trace_t *trace)
 {
-    ucs_trace_t raw;
+    tool_trace_t raw;
     int ret;
 
     if (replay_trace_read(file, &raw) != 0) {
@@ -247,7 +247,7 @@ int replay_options_load(const replay_options_t *options, const char *file,
     }
     ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
                                trace);
-    ucs_trace_cleanup(&raw);
+    tool_trace_cleanup(&raw);
     return ret;
 }
 
