@@ -16,6 +16,7 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
     double due     = course->due_ns;
     double begin   = due - price->register_ns;
     double missed  = 1 - price->saved;
+    double early   = 1 - price->walked; /* it comes before the plan is due */
     double cost, kept;
 
     if ((due >= 0) && (begin <= dropped)) {
@@ -34,12 +35,12 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
         return cost + missed;
     }
     if (gap_ns <= begin) {
-        return cost + missed;
+        return cost + early;
     }
     cost += price->wanted;
     if (gap_ns < due) {
         /* It waits for what is left of the registration */
-        return cost + ucs_min((due - gap_ns) / price->register_ns, missed);
+        return cost + ucs_min((due - gap_ns) / price->register_ns, early);
     }
     kept = ucs_min(gap_ns - begin, due - begin + price->rent_ns);
     return cost + (kept / price->rent_ns) +

@@ -29,12 +29,14 @@ typedef struct ucs_predict_price {
     double react_ns;    /**< so late the helper knows that a use has ended */
     double late_ns;     /**< the same in the mean: a buffer that is to be dropped is
                              held for so long */
-    double saved;       /**< share of a missed use that an announcement saves; 0: the
-                             use was not announced */
+    double saved;       /**< share of a missed use that an announcement or a walk saves;
+                             0: the use was not announced */
     double drop_work;   /**< missed uses that a deregistration costs if the thread
                              that ends the use makes it */
     double wanted;      /**< share of the helper's work that somebody else waits for,
                              0 to 1 */
+    double walked;      /**< share of a missed use that a walk saves also where a plan is
+                             too late: an announcement is left to the plan */
 } ucs_predict_price_t;
 
 /** @return Nonzero if it is cheaper that the thread that ends a use deregisters

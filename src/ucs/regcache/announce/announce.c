@@ -74,6 +74,38 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
     return room;
 }
 
+/* It is left to the plan, which registers its buffer at @a due. A plan that is wrong
+ * costs no more than one for a buffer that was not announced. */
+static void ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
+                                         uint64_t due)
+{
+    of->left  = due;
+    of->until = ucs_predict_sat_add(due, of->rent);
+}
+
+void ucs_regcache_announced_plan(ucs_regcache_h cache,
+                                 ucs_regcache_region_t *region, uint64_t due)
+{
+    ucs_regcache_announced_t *announced;
+    ucs_regcache_announcement_t *of;
+    unsigned i;
+
+    if ((cache->plan.hearing == NULL) ||
+        !ucs_regcache_plan_is_announced(region)) {
+        return;
+    }
+    announced = &cache->plan.hearing->announced;
+    for (i = announced->first; i != announced->next; ++i) {
+        of = ucs_regcache_announced_at(announced, i);
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
+            (of->region == region) && (of->until != 0)) {
+            ucs_regcache_announced_leave(of, due);
+            ucs_regcache_announced_set(announced, of,
+                                       UCS_REGCACHE_ANNOUNCED_WAITING);
+        }
+    }
+}
+
 /* It is over without a use */
 static void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
                                           ucs_regcache_announcement_t *of)
@@ -471,7 +503,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
 {
     unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
     ucs_regcache_region_t *region;
-    uint64_t word;
+    uint64_t word, due;
 
     if (ucs_regcache_was_struck(cache, announcement->start, announcement->end,
                                 announcement->posted)) {
@@ -496,6 +528,11 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
                        UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
                        UCS_REGCACHE_ANNOUNCED_KEEP;
     case UCS_REGCACHE_STATE_DORMANT:
+        due = ucs_regcache_plan_earliest(region);
+        if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER)) {
+            ucs_regcache_announced_leave(announcement, due);
+            return UCS_REGCACHE_ANNOUNCED_LATER;
+        }
         ucs_regcache_announced_begin(cache, region);
         ucs_store_release(&region->word, /* [R-LIVE] */
                           ucs_regcache_word_set_state(
@@ -604,7 +641,8 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && (of->until != 0) &&
-            (of->until > now) && ((of->due <= now) || cache->plan.ops->keeps)) {
+            (of->until > now) &&
+            ((ucs_max(of->due, of->left) <= now) || cache->plan.ops->keeps)) {
             ucs_regcache_announced_due(cache, of, now);
         }
     }
@@ -639,7 +677,7 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
         of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
             ucs_regcache_announced_is_clear(cache, of)) {
-            next = ucs_min(next, of->due);
+            next = ucs_min(next, ucs_max(of->due, of->left));
         } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
             next = ucs_min(next, of->until);
         }

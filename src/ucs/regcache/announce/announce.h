@@ -9,7 +9,9 @@
  * Announced uses: receives that the program has posted and that are long enough to need
  * a registration. Such a use is certain, also of a buffer that was never used before;
  * only its time is not, for that is the partner's. So its buffer is registered at once,
- * and given up when holding it has cost a missed use.
+ * and given up when holding it has cost a missed use. If the policy's plan registers the
+ * buffer later, it is left to the plan: that is judged beside what the announcement would
+ * have saved, and is followed only where it is the cheaper one.
  *
  * Of memory that nobody has used yet as much is registered as the longest message so
  * far, with the access of the latest use; until there was one it waits. Receives whose
@@ -39,6 +41,8 @@ typedef enum ucs_regcache_announced_state {
 typedef struct ucs_regcache_announcement {
     uint64_t                       posted;     /* ns */
     uint64_t                       due;        /* ns, when registering begins */
+    uint64_t                       left;       /* ns: until then it is left to the
+                                                  plan of its buffer */
     uint64_t                       until;      /* ns, when it is given up */
     uint64_t                       ready;      /* ns, since when it is READY */
     uint64_t                       rent;       /* ns: holding it so long costs a

@@ -117,7 +117,7 @@ void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
     }
 }
 
-static int ucs_regcache_plan_is_announced(ucs_regcache_region_t *region)
+int ucs_regcache_plan_is_announced(ucs_regcache_region_t *region)
 {
     return (region->announced > 0) &&
            (region->announced_gen == ucs_regcache_region_gen(region));

@@ -236,6 +236,9 @@ void ucs_regcache_plan_awaits(ucs_regcache_h cache,
 void ucs_regcache_plan_announced(ucs_regcache_region_t *region,
                                  uint64_t generation, int is_ready);
 
+/** @return Nonzero if this life of a region is registered for an announced use. */
+int ucs_regcache_plan_is_announced(ucs_regcache_region_t *region);
+
 /** Put a use into a batch that is sorted by start. */
 void ucs_regcache_uses_sort(ucs_use_t *uses, unsigned count,
                             const ucs_use_t *use);
@@ -364,6 +367,11 @@ void ucs_regcache_announce(ucs_regcache_h cache,
 /** A message is sent. */
 void ucs_regcache_announced_sent(ucs_regcache_h cache,
                                  const ucs_operation_t *operation);
+
+/** The policy's plan registers a region at @a due, ns, and not before: announced uses
+ *  of it are left to the plan. */
+void ucs_regcache_announced_plan(ucs_regcache_h cache,
+                                 ucs_regcache_region_t *region, uint64_t due);
 
 /** It has ended, by whatever. */
 void ucs_regcache_announced_end(ucs_regcache_h cache,

@@ -60,6 +60,7 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.react_ns    = terms->wakeup_ns;
     price->buffer.late_ns     = cache->plan.late_ns;
     price->buffer.saved       = 0;
+    price->buffer.walked      = 0;
     /* It is as much in the way as a registration */
     price->buffer.drop_work   = terms->deregister_ns / missed_ns;
     price->buffer.wanted      = ucs_regcache_wanted(cache);

@@ -100,6 +100,7 @@ static void ucs_regcache_apply_due(ucs_regcache_h cache,
                                forecast->due_ns,
                                ucs_predict_rq_gap(&price.terms));
         item->use_end = use_end;
+        ucs_regcache_announced_plan(cache, region, forecast->due_ns);
     }
     ucs_regcache_plan_deregister(cache, region);
 }

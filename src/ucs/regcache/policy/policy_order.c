@@ -228,12 +228,13 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_predict_ref_t ref;
 
     ucs_regcache_price(cache, region, &price);
-    price.buffer.saved = ucs_max(ucs_regcache_announced_saved(cache),
-                                 ucs_regcache_windows_saved(cache));
+    price.buffer.walked = ucs_regcache_windows_saved(cache);
+    price.buffer.saved  = ucs_max(ucs_regcache_announced_saved(cache),
+                                  price.buffer.walked);
     ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
                                     &price.buffer,
                                     (ucs_regcache_announced_is_ready(cache) ||
-                                     (ucs_regcache_windows_saved(cache) > 0)) ?
+                                     (price.buffer.walked > 0)) ?
                                             1 :
                                             ucs_regcache_order_is_ready(use));
     buffer = &order->buffers.list[ref.index];

@@ -24,7 +24,7 @@ protected:
     }
 
     int drops                 = 0;
-    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0};
+    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0, 0};
 };
 
 /* To hold costs a hundredth of a missed use for each unit of time */
@@ -109,6 +109,20 @@ TEST_F(predict_course, what_others_wait_for_is_charged)
     EXPECT_DOUBLE_EQ(0.05 + 0.02 + 0.5 + 0.1, cost(0, 60, 60));
     drops = 1;
     EXPECT_DOUBLE_EQ(0.04 + 1, cost(0, -1, 6)) << "the thread that used it does all";
+}
+
+/* An announcement saves a use of a plan that does not register the buffer; a walk saves
+ * any */
+TEST_F(predict_course, an_announced_use_is_left_to_a_plan_that_is_due)
+{
+    price.saved = 0.75;
+    EXPECT_DOUBLE_EQ(0.05 + 0.25, cost(0, -1, 40));
+    EXPECT_DOUBLE_EQ(0.05 + 1, cost(0, 60, 40));
+    EXPECT_DOUBLE_EQ(0.05 + 0.5, cost(0, 60, 55));
+    EXPECT_DOUBLE_EQ(0.05 + 1.1 + 0.25, cost(0, 60, 161));
+    price.walked = 0.75;
+    EXPECT_DOUBLE_EQ(0.05 + 0.25, cost(0, 60, 40));
+    EXPECT_DOUBLE_EQ(0.05 + 0.25, cost(0, 60, 55));
 }
 
 /*
@@ -304,7 +318,7 @@ protected:
     {
         ucs_predict_price_t price = {
                 1e6, 1e4, 1e3, (seed % 4) * 1e5, 0, (seed % 3) * 0.1,
-                (seed % 5) * 0.2};
+                (seed % 5) * 0.2, 0};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;

@@ -3,6 +3,8 @@
  */
 #include "regcache_fixture.h"
 
+#include <random>
+
 /* Of plan.h, which is C's: what an announcement has saved of its use */
 extern "C" double ucs_regcache_announced_saved(ucs_regcache_h cache);
 
@@ -394,10 +396,13 @@ TEST_F(test_hear, what_somebody_waits_for_it_saves_nobody)
 /* Deregistered first it would be registered again at once */
 TEST_F(test_hear, what_is_posted_right_after_its_use_stays)
 {
-    post();
-    m_world.step();
-    m_world.use(BUFFER, SIZE, 1000);
-    m_world.advance(100 * MS);
+    std::mt19937 random(1);
+
+    for (unsigned i = 0; i < 30; ++i) {
+        m_world.use(BUFFER, SIZE, 1000);
+        m_world.advance((1 + random() % 100) * MS); /* nothing foretells it */
+        m_world.step();
+    }
     EXPECT_FALSE(is_registered());
     m_world.use(BUFFER, SIZE, 1000);
     uint64_t registrations = m_world.stats().registrations;
@@ -405,6 +410,50 @@ TEST_F(test_hear, what_is_posted_right_after_its_use_stays)
     m_world.step();
     EXPECT_TRUE(is_registered());
     EXPECT_EQ(registrations, m_world.stats().registrations);
+}
+
+/* Held from the post on it would cost more */
+TEST_F(test_hear, a_receive_that_waits_as_long_as_ever_is_left_to_the_plan)
+{
+    for (unsigned post_at : {0, 10}) {
+        auto before   = m_world.stats();
+        unsigned held = 0;
+
+        for (unsigned i = 0; i < 60; ++i) {
+            if (i == 40) {
+                before = m_world.stats();
+            }
+            m_world.use(BUFFER, SIZE, 1000);
+            for (unsigned j = 0; j < 40; ++j) {
+                if (j == post_at) {
+                    post();
+                    m_world.step();
+                }
+                m_world.advance(MS / 100);
+                held += (i >= 40) && is_registered();
+            }
+        }
+        EXPECT_EQ(before.missed, m_world.stats().missed) << post_at;
+        EXPECT_EQ(before.registrations + 20, m_world.stats().registrations) << post_at;
+        EXPECT_GT(20 * 40 / 2u, held) << post_at;
+    }
+}
+
+/* The plan is not to be trusted more than it has earned */
+TEST_F(test_hear, a_receive_whose_wait_nothing_foretells_is_registered_at_once)
+{
+    std::mt19937 random(1);
+    uint64_t missed = 0;
+
+    for (unsigned i = 0; i < 60; ++i) {
+        if (i == 40) {
+            missed = m_world.stats().missed;
+        }
+        m_world.use(BUFFER, SIZE, 1000);
+        post();
+        m_world.advance((5 + random() % 35) * MS / 100);
+    }
+    EXPECT_GE(missed + 2, m_world.stats().missed);
 }
 
 TEST_F(test_hear, rent_foresees_nothing)

@@ -3,12 +3,12 @@
  */
 #include "decorator_fixture.h"
 
+#include <ucs/sys/sync/exit_mutex.h>
 #include <uct/ib/helper_md/hear.h>
 #include <uct/ib/helper_md/session.h>
 
-#include <algorithm>
-#include <chrono>
 #include <functional>
+#include <sys/resource.h>
 #include <thread>
 
 /*
@@ -25,18 +25,23 @@ protected:
         dereg(lower, reg(lower, m_buffer, TEST_LENGTH));
     }
 
-    /* The shortest of three, seconds: a loaded machine makes any one long */
-    static double shortest(const std::function<void()> &function)
+    /* How often children of this process, and theirs, have slept. A wait for a lock that
+     * the waiting thread itself has sleeps @ref UCS_EXIT_MUTEX_TRIES times, however loaded
+     * the machine is. */
+    static long sleeps()
     {
-        double least = 1e9;
+        struct rusage usage;
 
-        for (int i = 0; i < 3; ++i) {
-            auto start = std::chrono::steady_clock::now();
-            function();
-            least = std::min(least, std::chrono::duration<double>(
-                    std::chrono::steady_clock::now() - start).count());
-        }
-        return least;
+        EXPECT_EQ(0, getrusage(RUSAGE_CHILDREN, &usage));
+        return usage.ru_nvcsw;
+    }
+
+    static void waits_for_nobody(const std::function<void()> &function)
+    {
+        long before = sleeps();
+
+        function();
+        EXPECT_GT(UCS_EXIT_MUTEX_TRIES, sleeps() - before);
     }
 
     static void fork_once()
@@ -49,12 +54,12 @@ protected:
         EXPECT_EQ(0, wait_for_child(pid));
     }
 
-    /* How long it takes, at best, until exit(5) has ended a child that has a helper and
-     * is to report; it is called in what @a enter does */
-    double ends(ucs_regcache_policy_t policy,
-                const std::function<void(fake_lower&)> &enter)
+    /* exit(5) ends a child that has a helper and is to report; it is called in what
+     * @a enter does */
+    void ends(ucs_regcache_policy_t policy,
+              const std::function<void(fake_lower&)> &enter)
     {
-        return shortest([&]() {
+        waits_for_nobody([&]() {
             EXPECT_EQ(5, in_child([&]() {
                 static fake_lower lower;
 
@@ -66,18 +71,15 @@ protected:
             }));
         });
     }
-
-    /* What the wait for a lock of its own would take */
-    static constexpr double IN_VAIN = 0.9;
 };
 
 TEST_F(test_interrupted, forks_while_all_domains_give_memory_back)
 {
-    EXPECT_GT(IN_VAIN, shortest([&]() {
+    waits_for_nobody([&]() {
         EXPECT_EQ(0, in_child([&]() {
             fake_lower lower;
 
-            alarm(5); /* it is tried several times */
+            alarm(5);
             start(lower, UCS_REGCACHE_POLICY_LEAVE_PINNED);
             lower.on_dereg = [](void*, size_t) { fork_once(); };
             uct_helper_session_yield();
@@ -86,7 +88,7 @@ TEST_F(test_interrupted, forks_while_all_domains_give_memory_back)
             close(lower);
             return HasFailure() ? 1 : 0;
         }));
-    }));
+    });
 }
 
 /* A process's signal comes to whichever of its threads, and again to another one */
@@ -108,7 +110,7 @@ static unsigned test_interrupted_fork_beside(ucs_operation_t*, unsigned)
 TEST_F(test_interrupted, forks_in_an_idle_step_while_another_thread_forks)
 {
     test_interrupted_fork = fork_once;
-    EXPECT_GT(IN_VAIN, shortest([&]() {
+    waits_for_nobody([&]() {
         EXPECT_EQ(0, in_child([&]() {
             static fake_lower lower;
 
@@ -120,7 +122,7 @@ TEST_F(test_interrupted, forks_in_an_idle_step_while_another_thread_forks)
             _exit(HasFailure() ? 1 : 0);
             return 0;
         }));
-    }));
+    });
 }
 
 static unsigned test_interrupted_drain(ucs_operation_t*, unsigned)
@@ -130,17 +132,17 @@ static unsigned test_interrupted_drain(ucs_operation_t*, unsigned)
 
 TEST_F(test_interrupted, ends_in_an_idle_step)
 {
-    EXPECT_GT(IN_VAIN, ends(UCS_REGCACHE_POLICY_PAPER, [](fake_lower&) {
+    ends(UCS_REGCACHE_POLICY_PAPER, [](fake_lower&) {
         uct_helper_hear_from(test_interrupted_drain, nullptr);
         while (uct_helper_idle_step(0) == UCS_IDLE_NOT_TAKEN) {
         }
-    }));
+    });
 }
 
 TEST_F(test_interrupted, ends_while_all_domains_give_memory_back)
 {
-    EXPECT_GT(IN_VAIN, ends(UCS_REGCACHE_POLICY_LEAVE_PINNED, [&](fake_lower &lower) {
+    ends(UCS_REGCACHE_POLICY_LEAVE_PINNED, [&](fake_lower &lower) {
         lower.on_dereg = [](void*, size_t) { exit(5); };
         uct_helper_session_yield();
-    }));
+    });
 }
