@@ -192,19 +192,22 @@ gtest_filter() { separator=: as_list "${@:-*}"; }
 
 inside_gtest() {
     cd "$build/test/gtest" && make -j"$jobs" gtest &&
-        GTEST_FILTER=$(gtest_filter "$@") both_halves gtest ./gtest
+        GTEST_FILTER=$(gtest_filter "$@") both_halves gtest sharded ./gtest
 }
 
-# both_halves PART COMMAND: the unit tests as two processes, for most of their time
-# goes to one thread
+# both_halves PART COMMAND: as two processes, for most of its time one processor is
+# busy. Which half a process is, HALF says: 0 or 1.
 both_halves() {
     local second=$build/logs/$1.second.out status=0
-    GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=1 "${@:2}" > "$second" 2>&1 &
-    GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=0 "${@:2}" || status=1
+    HALF=1 "${@:2}" > "$second" 2>&1 &
+    HALF=0 "${@:2}" || status=1
     wait $! || status=1
     cat "$second"
     return $status
 }
+
+# sharded COMMAND: one half of the unit tests
+sharded() { GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$HALF "$@"; }
 
 # --- Sanitizers
 
@@ -261,7 +264,7 @@ inside_asan() {
 inside_asanall() {
     build_sanitized "$build/asan" --enable-asan &&
         cd "$build/asan/test/gtest" && asan_options &&
-        GTEST_FILTER=$(gtest_filter "$@") both_halves asanall ./gtest
+        GTEST_FILTER=$(gtest_filter "$@") both_halves asanall sharded ./gtest
 }
 
 # tsan_filter NAME...
@@ -278,7 +281,7 @@ inside_tsanall() {
     build_sanitized "$build/tsan" --enable-tsan &&
         cd "$build/tsan/test/gtest" && tsan_options &&
         GTEST_FILTER=$(tsan_filter "$@") \
-            both_halves tsanall setarch "$(uname -m)" -R ./gtest
+            both_halves tsanall sharded setarch "$(uname -m)" -R ./gtest
 }
 
 # A job of which only the helper is instrumented
@@ -591,22 +594,14 @@ mutants_share() {
     echo $(((day / 14 * ${#slices[@]} + i) % shares + 1))/$shares
 }
 list_mutants()  { "$top/test/mutation/run" --list --share "$(mutants_share)"; }
-inside_mutants() {
-    local second=$build/logs/mutants.second.out status=0
-    mutants_half 1 > "$second" 2>&1 &
-    mutants_half 0 || status=1
-    wait $! || status=1
-    cat "$second"
-    return $status
-}
+inside_mutants() { both_halves mutants mutants_half; }
 
-# mutants_half 0|1: each in a tree of its own, for a mutant changes one file, and most
-# of its time one processor is busy
+# Each half in a tree of its own, for a mutant changes one file
 mutants_half() {
     local share first of
     share=$(mutants_share) first=${share%/*} of=${share#*/}
-    "$top/test/mutation/run" --jobs 1 --builddir "$build/mutation.$1" \
-        --share "$((first + $1 * of))/$((2 * of))"
+    "$top/test/mutation/run" --jobs 1 --builddir "$build/mutation.$HALF" \
+        --share "$((first + HALF * of))/$((2 * of))"
 }
 
 list_dist() { printf '%s\n' apart distcheck dist-complete; }

@@ -1,7 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
+#include "decode.h"
 #include "tool.h"
-
-#include <ucs/trace/trace.h>
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -61,7 +60,7 @@ static int32_t import_rank(const char *file)
 }
 
 /* @return 0, or -1 after a message */
-static int import_lines(const char *file, char *text, ucs_trace_t *trace)
+static int import_lines(const char *file, char *text, tool_trace_t *trace)
 {
     size_t capacity = 0;
     uint64_t number = 1;
@@ -89,7 +88,7 @@ static int import_lines(const char *file, char *text, ucs_trace_t *trace)
     return 0;
 }
 
-static void import_encode(const ucs_trace_t *trace, FILE *stream)
+static void import_encode(const tool_trace_t *trace, FILE *stream)
 {
     uint8_t buffer[UCS_TRACE_RECORD_MAX];
     ucs_trace_encoder_h encoder;
@@ -110,7 +109,7 @@ static void import_encode(const ucs_trace_t *trace, FILE *stream)
 
 /* What has been written without an error is kept, nothing else; but OUT may be
  * a device */
-static int import_write(const ucs_trace_t *trace, const char *out)
+static int import_write(const tool_trace_t *trace, const char *out)
 {
     FILE *stream = fopen(out, "we");
     struct stat st;
@@ -135,7 +134,7 @@ int tool_import_main(int argc, char **argv)
     static const tool_option_t options[] = {{"o", tool_option_text, 0, NULL,
                                              NULL}, {}};
     const char *out                      = NULL;
-    ucs_trace_t trace                    = {};
+    tool_trace_t trace                    = {};
     size_t size;
     char *text;
     int status;
@@ -156,7 +155,7 @@ int tool_import_main(int argc, char **argv)
               (import_lines(argv[optind], text, &trace) == 0) &&
               (import_write(&trace, out) == 0)) ? TOOL_EXIT_OK :
                                                   TOOL_EXIT_FAILED;
-    ucs_trace_cleanup(&trace);
+    tool_trace_cleanup(&trace);
     free(text);
     return status;
 }

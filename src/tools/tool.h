@@ -164,15 +164,9 @@ int tool_units_parse_count(const char *text, uint64_t *count_p);
 /**
  * Read a time: a decimal number followed by m (minutes), s, ms, us, ns, or
  * nothing (seconds), as in UCX.
- * @return 0, or -1 when it is no such time or exceeds one hour.
+ * @return 0, or -1 when it is no such time or exceeds a million seconds.
  */
 int tool_units_parse_time(const char *text, double *seconds_p);
-
-/**
- * Read two times with a comma between: BASE,PER_PAGE.
- * @return 0, or -1 when it is no such pair.
- */
-int tool_units_parse_cost(const char *text, double *base_p, double *page_p);
 
 /** Bytes with one decimal and a binary unit: `512 B`, `24.0 MiB`. */
 const char *tool_units_print_bytes(double bytes, char *buf);

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOOL_UNITS_TIME_MAX 3600.0
+/* No run that is made or replayed takes longer: 11 days */
+#define TOOL_UNITS_TIME_MAX_NS 1e15
 
 int tool_units_parse_size(const char *text, uint64_t *bytes_p)
 {
@@ -37,49 +38,14 @@ int tool_units_parse_count(const char *text, uint64_t *count_p)
 
 int tool_units_parse_time(const char *text, double *seconds_p)
 {
-    static const struct {
-        const char *name;
-        double     seconds;
-    } units[] = {
-        {"", 1.0}, {"s", 1.0}, {"m", 60.0}, {"ms", 1e-3}, {"us", 1e-6},
-        {"ns", 1e-9}
-    };
-    size_t digits = strspn(text, "0123456789.");
-    double value;
-    char *end;
-    size_t i;
+    double ns;
 
-    if (!isdigit((unsigned char)text[0])) {
+    if (!uct_helper_value_time(text, TOOL_UNITS_TIME_MAX_NS, &ns)) {
         return -1;
     }
 
-    value = strtod(text, &end);
-    if (end != (text + digits)) { /* 1.2.3, 0x10, 1e5 */
-        return -1;
-    }
-
-    for (i = 0; i < (sizeof(units) / sizeof(units[0])); ++i) {
-        if (!strcmp(end, units[i].name)) {
-            *seconds_p = value * units[i].seconds;
-            return (*seconds_p <= TOOL_UNITS_TIME_MAX) ? 0 : -1;
-        }
-    }
-    return -1;
-}
-
-int tool_units_parse_cost(const char *text, double *base_p, double *page_p)
-{
-    char *base  = tool_strdup(text);
-    char *comma = strchr(base, ',');
-    int ret     = -1;
-
-    if (comma != NULL) {
-        *comma = '\0';
-        ret    = ((tool_units_parse_time(base, base_p) == 0) &&
-                  (tool_units_parse_time(comma + 1, page_p) == 0)) ? 0 : -1;
-    }
-    free(base);
-    return ret;
+    *seconds_p = ns * 1e-9;
+    return 0;
 }
 
 const char *tool_units_print_bytes(double bytes, char *buf)

@@ -7,12 +7,12 @@
  */
 #include "fuzz.h"
 
-#include <ucs/trace/trace.h>
+#include <tools/decode.h>
 
 #include <string.h>
 
 /* @return The bytes, which the caller frees */
-static uint8_t *fuzz_trace_encode(const ucs_trace_t *trace, size_t *length_p)
+static uint8_t *fuzz_trace_encode(const tool_trace_t *trace, size_t *length_p)
 {
     uint8_t *buffer = malloc((trace->count + 2) * UCS_TRACE_RECORD_MAX);
     ucs_trace_encoder_h encoder;
@@ -32,7 +32,7 @@ static uint8_t *fuzz_trace_encode(const ucs_trace_t *trace, size_t *length_p)
     return buffer;
 }
 
-static void fuzz_trace_compare(const ucs_trace_t *a, const ucs_trace_t *b)
+static void fuzz_trace_compare(const tool_trace_t *a, const tool_trace_t *b)
 {
     const ucs_trace_event_t *x, *y;
     size_t i;
@@ -55,12 +55,12 @@ static void fuzz_trace_compare(const ucs_trace_t *a, const ucs_trace_t *b)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    ucs_trace_error_t error;
-    ucs_trace_t trace, again;
+    tool_trace_error_t error;
+    tool_trace_t trace, again;
     uint8_t *buffer;
     size_t length, cut;
 
-    if (ucs_trace_decode(data, size, &trace, &error) != UCS_OK) {
+    if (tool_trace_decode(data, size, &trace, &error) != 0) {
         FUZZ_CHECK((error.offset <= size) && (error.text != NULL) &&
                    (error.text[0] != '\0'));
         return 0;
@@ -70,13 +70,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_CHECK(trace.is_cut || (trace.cut == 0));
     FUZZ_CHECK(trace.cut <= size);
     for (cut = 0; cut <= 1; ++cut) {
-        FUZZ_CHECK(ucs_trace_decode(buffer, length - cut, &again, &error) ==
-                   UCS_OK);
+        FUZZ_CHECK(tool_trace_decode(buffer, length - cut, &again, &error) ==
+                   0);
         FUZZ_CHECK(again.is_cut == (int)cut);
         fuzz_trace_compare(&trace, &again);
-        ucs_trace_cleanup(&again);
+        tool_trace_cleanup(&again);
     }
-    ucs_trace_cleanup(&trace);
+    tool_trace_cleanup(&trace);
     free(buffer);
     return 0;
 }

@@ -54,7 +54,8 @@ uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
     uct_pin_md_t *pin        = uct_pin_md_find(md);
     uct_pin_region_t *region = memh;
     uintptr_t start          = (uintptr_t)region->address;
-    int cancel, ret;
+    int ret;
+    ucs_cancel_hold();
 
     if ((pin == NULL) || !pin->config.verify || !uct_pin_md_is_owner(pin) ||
         (region->ring == NULL)) {
@@ -64,9 +65,7 @@ uct_pin_md_copy(uct_md_h md, uct_mem_h memh, uct_pin_view_way_t way,
         (address - start > region->length - length)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    cancel = ucs_cancel_disable();
-    ret    = uct_pin_region_copy(region, way, address - start, data, length);
-    ucs_cancel_restore(cancel);
+    ret = uct_pin_region_copy(region, way, address - start, data, length);
     return (ret == 0) ? UCS_OK : UCS_ERR_IO_ERROR;
 }
 

@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay.h"
 
+#include <uct/ib/helper_md/config/values.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +17,8 @@
 #define REPLAY_DEREG_NS       170.0
 #define REPLAY_DEREG_PAGE_NS  17.0
 
-#define REPLAY_LATENESS_NS    30000.0
-#define REPLAY_SLOWDOWN_MIN   1e-5
+#define REPLAY_LATENESS_NS     30000.0
+#define REPLAY_LATENESS_MAX_NS 3600e9
 #define REPLAY_SEED           1
 
 #define REPLAY_NSEC           1e9
@@ -62,59 +64,33 @@ static int replay_parse_policies(void *field, const char *value)
     return ret;
 }
 
-/* N% as a share, above 0 and at most @a max percent */
-static int replay_parse_share(double *share_p, const char *value, double max)
-{
-    double share;
-    char *end;
-
-    if (!isdigit((unsigned char)value[0])) {
-        return -1;
-    }
-    share    = strtod(value, &end);
-    *share_p = share / 100;
-    return (strcmp(end, "%") || !(share > 0) || (share > max)) ? -1 : 0;
-}
-
 static int replay_parse_ceiling(void *field, const char *value)
 {
     replay_ceiling_t *ceiling = field;
 
-    if (strchr(value, '%') != NULL) {
-        return replay_parse_share(&ceiling->share, value, 1000);
-    }
     ceiling->share = 0;
-    return tool_units_parse_size(value, &ceiling->bytes);
+    return ((strchr(value, '%') != NULL) ?
+                    uct_helper_value_share(value, &ceiling->share) :
+                    uct_helper_value_size(value, &ceiling->bytes)) ? 0 : -1;
 }
 
 static int replay_parse_cost(void *field, const char *value)
 {
     replay_cost_t *cost = field;
-    double base, page;
 
-    if (tool_units_parse_cost(value, &base, &page) != 0) {
-        return -1;
-    }
-    cost->base_ns = base * REPLAY_NSEC;
-    cost->page_ns = page * REPLAY_NSEC;
-    return 0;
+    return ((*value != '\0') &&
+            uct_helper_value_cost(value, &cost->base_ns, &cost->page_ns)) ?
+                   0 : -1;
 }
 
-static int replay_parse_ns(void *field, const char *value)
+static int replay_parse_lateness(void *field, const char *value)
 {
-    double seconds;
-
-    if (tool_units_parse_time(value, &seconds) != 0) {
-        return -1;
-    }
-    *(double*)field = seconds * REPLAY_NSEC;
-    return 0;
+    return uct_helper_value_time(value, REPLAY_LATENESS_MAX_NS, field) ? 0 : -1;
 }
 
-static int replay_parse_max_slowdown(void *field, const char *value)
+static int replay_parse_share(void *field, const char *value)
 {
-    return ((replay_parse_share(field, value, 100) == 0) &&
-            (*(double*)field >= REPLAY_SLOWDOWN_MIN)) ? 0 : -1;
+    return uct_helper_value_share(value, field) ? 0 : -1;
 }
 
 static int replay_parse_region_bytes(void *field, const char *value)
@@ -182,20 +158,19 @@ const tool_option_t replay_options[] = {
      "bytes with an optional K, M, G or T, or inf",
      "SIZE      leave out shorter uses [16K]"},
     {"max-pinned", replay_parse_ceiling, REPLAY_OFFSET(ceiling),
-     "bytes with an optional K, M, G or T, inf, or N% above 0",
+     "bytes with an optional K, M, G or T, inf, or N% to 100%",
      "SIZE|N%   ceiling; N% of what leave-pinned holds at most [inf]"},
     {"register-cost", replay_parse_cost, REPLAY_OFFSET(params.register_cost),
-     "two times such as 500ns,50ns",
+     "two times such as 500ns,50ns, at most 1s and 1ms",
      "BASE,PAGE  modelled cost of a registration [500ns,50ns]"},
     {"deregister-cost", replay_parse_cost,
-     REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns",
+     REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns, at most 1s and 1ms",
      "BASE,PAGE  modelled cost of a deregistration [170ns,17ns]"},
-    {"lateness", replay_parse_ns, REPLAY_OFFSET(params.lateness_ns),
+    {"lateness", replay_parse_lateness, REPLAY_OFFSET(params.lateness_ns),
      "a time such as 30us",
      "TIME      modelled median lateness of the helper's wake-up [30us]"},
-    {"max-slowdown", replay_parse_max_slowdown,
-     REPLAY_OFFSET(params.max_slowdown),
-     "N% from 0.001% to 100%",
+    {"max-slowdown", replay_parse_share, REPLAY_OFFSET(params.max_slowdown),
+     "a share from 0.001% to 100%, such as 0.5% or 0.005",
      "N%  of the run time that all memory is worth [0.5%]"},
     {"region-bytes", replay_parse_region_bytes,
      REPLAY_OFFSET(params.region_bytes),
@@ -239,7 +214,7 @@ void replay_options_init(replay_options_t *options)
 int replay_options_load(const replay_options_t *options, const char *file,
                         replay_trace_t *trace)
 {
-    ucs_trace_t raw;
+    tool_trace_t raw;
     int ret;
 
     if (replay_trace_read(file, &raw) != 0) {
@@ -247,7 +222,7 @@ int replay_options_load(const replay_options_t *options, const char *file,
     }
     ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
                                trace);
-    ucs_trace_cleanup(&raw);
+    tool_trace_cleanup(&raw);
     return ret;
 }
 

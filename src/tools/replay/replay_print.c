@@ -98,19 +98,12 @@ double replay_price(const replay_outcome_t *outcome,
                     const replay_figures_t *figures,
                     const replay_options_t *options)
 {
-    double most  = replay_most(outcome, options, outcome->elapsed_ns);
-    double price = 0;
-
-    if (outcome->total_ns > 0) {
-        price += figures->lost_ns / outcome->total_ns;
-    }
-    if (most > 0) {
-        price += options->params.max_slowdown *
-                 replay_held(figures->stats.pinned_byte_ns,
-                             figures->stats.region_ns, &options->params) /
-                 most;
-    }
-    return price;
+    return ucs_regcache_j(
+            figures->lost_ns, outcome->total_ns,
+            replay_held(figures->stats.pinned_byte_ns, figures->stats.region_ns,
+                        &options->params),
+            replay_most(outcome, options, outcome->elapsed_ns),
+            options->params.max_slowdown);
 }
 
 /* The same from when all that recurs was there once, without first uses */
@@ -118,17 +111,17 @@ static double replay_price_then(const replay_outcome_t *outcome,
                                 const replay_figures_t *figures,
                                 const replay_options_t *options)
 {
-    double most  = replay_most(outcome, options, outcome->then_ns);
-    double held  = replay_held(figures->stats.pinned_byte_ns -
-                                       figures->once.pinned_byte_ns,
-                               figures->stats.region_ns -
-                                       figures->once.region_ns,
-                               &options->params);
-    double lost  = (figures->lost_ns - figures->first_ns) -
-                   (figures->once.lost_ns - figures->once.first_ns);
+    double held = replay_held(figures->stats.pinned_byte_ns -
+                                      figures->once.pinned_byte_ns,
+                              figures->stats.region_ns -
+                                      figures->once.region_ns,
+                              &options->params);
+    double lost = (figures->lost_ns - figures->first_ns) -
+                  (figures->once.lost_ns - figures->once.first_ns);
 
-    return (most > 0) ? lost / outcome->total_then_ns +
-                        options->params.max_slowdown * held / most : 0;
+    return ucs_regcache_j(lost, outcome->total_then_ns, held,
+                          replay_most(outcome, options, outcome->then_ns),
+                          options->params.max_slowdown);
 }
 
 static int replay_is_repeated(const replay_options_t *options)

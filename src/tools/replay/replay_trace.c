@@ -94,7 +94,7 @@ void replay_sort(void *items, size_t count, size_t size, size_t time)
     free(order);
 }
 
-void replay_trace_sort(ucs_trace_t *raw)
+void replay_trace_sort(tool_trace_t *raw)
 {
     replay_sort(raw->events, raw->count, sizeof(*raw->events),
                 offsetof(ucs_trace_event_t, time_ns));
@@ -102,21 +102,21 @@ void replay_trace_sort(ucs_trace_t *raw)
 
 /* --- Files ---------------------------------------------------------------- */
 
-int replay_trace_read(const char *file, ucs_trace_t *raw)
+int replay_trace_read(const char *file, tool_trace_t *raw)
 {
-    ucs_trace_error_t error;
-    ucs_status_t status;
+    tool_trace_error_t error;
     char *buffer;
     size_t size;
+    int ret;
 
     buffer = tool_input_read(file, REPLAY_READ_MAX, &size);
     if (buffer == NULL) {
         return -1;
     }
 
-    status = ucs_trace_decode(buffer, size, raw, &error);
+    ret = tool_trace_decode(buffer, size, raw, &error);
     free(buffer);
-    if (status != UCS_OK) {
+    if (ret != 0) {
         tool_message("%s: byte %zu: %s", file, error.offset, error.text);
         return -1;
     }
@@ -459,7 +459,7 @@ static void replay_items_make(replay_trace_t *trace)
     replay_items_cold(trace);
 }
 
-int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+int replay_trace_prepare(const tool_trace_t *raw, const char *name,
                          uint64_t min_size, const replay_repeat_t *repeat,
                          replay_trace_t *trace)
 {

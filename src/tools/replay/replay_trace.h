@@ -2,8 +2,8 @@
 #ifndef UCX_HELPER_TOOL_REPLAY_TRACE_H_
 #define UCX_HELPER_TOOL_REPLAY_TRACE_H_
 
+#include <tools/decode.h>
 #include <ucs/predict/operation.h>
-#include <ucs/trace/trace.h>
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,16 +114,16 @@ typedef struct replay_trace {
 void replay_sort(void *items, size_t count, size_t size, size_t time);
 
 /** The same of a recording's events. */
-void replay_trace_sort(ucs_trace_t *raw);
+void replay_trace_sort(tool_trace_t *raw);
 
 /**
- * Read a file or pipe that @ref ucs_trace_decode understands, gzip'ed or not,
+ * Read a file or pipe that @ref tool_trace_decode understands, gzip'ed or not,
  * in order of time. Of one that is cut short all whole events are read, after a
  * message that says how much is missing.
  *
  * @return 0, or -1 after a message that names file and byte (of what is in it).
  */
-int replay_trace_read(const char *file, ucs_trace_t *raw);
+int replay_trace_read(const char *file, tool_trace_t *raw);
 
 /**
  * Make @a raw, which stays the caller's and is in order of time, ready.
@@ -136,7 +136,7 @@ int replay_trace_read(const char *file, ucs_trace_t *raw);
  *
  * @return 0, or -1 after a message: it cannot be repeated.
  */
-int replay_trace_prepare(const ucs_trace_t *raw, const char *name,
+int replay_trace_prepare(const tool_trace_t *raw, const char *name,
                          uint64_t min_size, const replay_repeat_t *repeat,
                          replay_trace_t *trace);
 

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "report.h"
 
+#include <ucs/regcache/stats.h>
 #include <ucs/sys/math.h>
 
 #include <stdlib.h>
@@ -155,22 +156,16 @@ static json_t *tool_merge_price(const tool_merge_t *merge)
 {
     const json_t *total = merge->total;
     double each         = tool_report_number(total, "region_bytes");
-    double price        = 0;
-    double leave, held;
+    double held, most;
 
-    leave = (tool_report_number(total, "leave_pinned_peak_bytes") +
-             each * tool_report_number(total, "leave_pinned_regions_peak")) *
-            tool_report_number(total, "elapsed_seconds");
-    held  = tool_report_number(total, "pinned_byte_seconds") +
-            each * tool_report_number(total, "region_seconds");
-    if (leave > 0) {
-        price += tool_report_number(total, "max_slowdown") * held / leave;
-    }
-    if (merge->rank_seconds > 0) {
-        price += tool_report_number(total, "lost_seconds") /
-                 merge->rank_seconds;
-    }
-    return json_real(price);
+    held = tool_report_number(total, "pinned_byte_seconds") +
+           each * tool_report_number(total, "region_seconds");
+    most = (tool_report_number(total, "leave_pinned_peak_bytes") +
+            each * tool_report_number(total, "leave_pinned_regions_peak")) *
+           tool_report_number(total, "elapsed_seconds");
+    return json_real(ucs_regcache_j(
+            tool_report_number(total, "lost_seconds"), merge->rank_seconds,
+            held, most, tool_report_number(total, "max_slowdown")));
 }
 
 static int tool_merge_has_note(const json_t *report, const char *note)

@@ -46,8 +46,8 @@ static int tool_check_pin_cost(const char *value)
 {
     double base, page;
 
-    return ((tool_units_parse_cost(value, &base, &page) == 0) &&
-            uct_helper_value_cost(value, &base, &page)) ? 0 : -1;
+    return ((*value != '\0') && uct_helper_value_cost(value, &base, &page)) ?
+                   0 : -1;
 }
 
 const tool_setting_t tool_settings[TOOL_SETTING_COUNT + 1] = {

@@ -38,4 +38,22 @@ typedef struct ucs_regcache_stats {
     ucs_regcache_model_t deregister_model;
 } ucs_regcache_stats_t;
 
+/**
+ * What the helper minimises.
+ *
+ * @param [in] lost    Time lost in @a elapsed, in one unit.
+ * @param [in] held    Bytes over time.
+ * @param [in] most    All that leave pinned holds at most, for as long; leaving
+ *                     that pinned costs @a max_slowdown.
+ *
+ * @return Time and memory together, as a share of the run time.
+ */
+static inline double
+ucs_regcache_j(double lost, double elapsed, double held, double most,
+               double max_slowdown)
+{
+    return ((elapsed > 0) ? lost / elapsed : 0) +
+           ((most > 0) ? max_slowdown * held / most : 0);
+}
+
 #endif

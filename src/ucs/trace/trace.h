@@ -12,7 +12,7 @@
  * The binary trace of one process: what was registered, given back and
  * unmapped, what the program said before that, and when. Pure: buffers in,
  * buffers out; trace_format.h specifies the bytes. Version 2, which has the
- * operations, is written; version 1 is read as well. Nothing here is thread
+ * operations, is written; the tool reads version 1 as well (tools/decode.h). Nothing here is thread
  * safe; different objects are independent.
  */
 
@@ -63,22 +63,6 @@ typedef struct ucs_trace_header {
     char     host[UCS_TRACE_HOST_MAX];
 } ucs_trace_header_t;
 
-/** A decoded trace. */
-typedef struct ucs_trace {
-    ucs_trace_header_t header;
-    ucs_trace_event_t  *events; /**< as written, nearly in order of time */
-    size_t             count;
-    int                is_cut;  /**< the end mark is missing: the process was
-                                     killed, or the disk was full */
-    size_t             cut;     /**< bytes left out then: a part of a record */
-} ucs_trace_t;
-
-/** What is wrong with a buffer, and where. */
-typedef struct ucs_trace_error {
-    size_t     offset; /**< byte of the buffer */
-    const char *text;  /**< static, without a full stop */
-} ucs_trace_error_t;
-
 /** Most bytes that one call of the encoder writes. */
 #define UCS_TRACE_RECORD_MAX 96
 
@@ -107,24 +91,6 @@ size_t ucs_trace_encode_begin(ucs_trace_encoder_h encoder,
 size_t ucs_trace_encode(ucs_trace_encoder_h encoder,
                         const ucs_trace_event_t *event, void *buffer);
 size_t ucs_trace_encode_end(ucs_trace_encoder_h encoder, void *buffer);
-
-/**
- * Decode a whole file, or what is whole of one that is cut short.
- *
- * @param [in]  buffer   Any bytes; need not be aligned.
- * @param [out] trace    Set only on success; @ref ucs_trace_cleanup frees it.
- * @param [out] error    Set on failure.
- *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM if this is no trace or not a valid
- *         one; UCS_ERR_UNSUPPORTED for another version or byte order;
- *         UCS_ERR_MESSAGE_TRUNCATED if it ends inside the header;
- *         UCS_ERR_NO_MEMORY.
- */
-ucs_status_t ucs_trace_decode(const void *buffer, size_t length,
-                              ucs_trace_t *trace, ucs_trace_error_t *error);
-
-/** Free what a decoded trace owns. */
-void ucs_trace_cleanup(ucs_trace_t *trace);
 
 END_C_DECLS
 

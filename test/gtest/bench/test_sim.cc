@@ -513,7 +513,7 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
     for (const char *name : {"ft", "cg", "sp", "mg", "amg"}) {
         for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
             recording r         = {};
-            ucs_trace_t raw     = {};
+            tool_trace_t raw     = {};
             sim_shape_t shape   = shape_of(name, strcmp(name, "sp") ? 2 : 4);
             replay_trace_t trace;
             replay_figures_t figures;
@@ -550,7 +550,7 @@ TEST_F(test_sim, replay_of_a_rank_agrees)
             late   += stats.late;
             missed += stats.missed;
             replay_trace_cleanup(&trace);
-            ucs_trace_cleanup(&raw);
+            tool_trace_cleanup(&raw);
         }
     }
     /* All kinds of use are in it */

@@ -57,7 +57,7 @@ protected:
 
     void prepare(uint64_t min_size = 0)
     {
-        ucs_trace_t raw = {};
+        tool_trace_t raw = {};
 
         if (m_is_prepared) {
             replay_trace_cleanup(&m_trace);
@@ -70,7 +70,7 @@ protected:
         replay_trace_sort(&raw);
         m_is_prepared = replay_trace_prepare(&raw, "test", min_size, &m_repeat,
                                              &m_trace) == 0;
-        ucs_trace_cleanup(&raw);
+        tool_trace_cleanup(&raw);
     }
 
     replay_figures_t limit()

@@ -4,13 +4,6 @@
 
 #include <pthread.h>
 
-/**
- * Defer cancellation of the calling thread. Drivers and log lines contain
- * cancellation points; a thread cancelled there would leave a lock taken or a
- * registration unfinished, and hang all that wait for it.
- *
- * @return The state, for @ref ucs_cancel_restore.
- */
 static inline int ucs_cancel_disable(void)
 {
     int old;
@@ -19,11 +12,19 @@ static inline int ucs_cancel_disable(void)
     return old;
 }
 
-/** Restore the state, in the same thread. Pairs may be nested. @param [in] old
- *  From @ref ucs_cancel_disable. */
-static inline void ucs_cancel_restore(int old)
+static inline void ucs_cancel_restore(const int *old)
 {
-    pthread_setcancelstate(old, NULL);
+    pthread_setcancelstate(*old, NULL);
 }
+
+/**
+ * Defer cancellation of the calling thread to the end of the block, by whatever way
+ * it is left. Drivers and log lines contain cancellation points; a thread cancelled
+ * there would leave a lock taken or a registration unfinished, and hang all that wait
+ * for it. Blocks may be nested.
+ */
+#define ucs_cancel_hold() \
+    int ucs_cancel_old __attribute__((cleanup(ucs_cancel_restore))) = \
+            ucs_cancel_disable()
 
 #endif

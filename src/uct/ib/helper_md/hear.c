@@ -185,12 +185,12 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
     uct_helper_hear_idle_t idle        = {.spare_ns = spare_ns};
     int is_taken                       = 0;
     uct_helper_md_t *md;
-    int cancel;
 
     if (!uct_helper_hear_try_domains()) {
         return UCS_IDLE_NOT_TAKEN;
     }
-    cancel = ucs_cancel_disable();
+
+    ucs_cancel_hold();
     if (ucs_process_is(domains->process)) {
         for (md = domains->first; md != NULL; md = md->hear_next) {
             idle.md   = md;
@@ -198,7 +198,6 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
                         ucs_job_try_step(md->job, uct_helper_hear_idle, &idle);
         }
     }
-    ucs_cancel_restore(cancel);
     pthread_mutex_unlock(&domains->lock.mutex);
     if (!is_taken) {
         return UCS_IDLE_NOT_TAKEN;

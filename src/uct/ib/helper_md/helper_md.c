@@ -259,19 +259,12 @@ static ucs_status_t uct_helper_md_query_v2(uct_md_h uct_md, void *attr)
                                      md->lower->query_v2(uct_md, attr));
 }
 
-static void uct_helper_md_close(uct_md_h uct_md)
+static void uct_helper_md_detach(uct_md_h uct_md)
 {
     uct_helper_md_t *md           = uct_helper_md_of(uct_md);
     const uct_abi_md_ops_t *lower = md->lower;
-    int cancel;
+    ucs_cancel_hold();
 
-    if (!uct_helper_md_is_mine(md)) {
-        uct_helper_child_enter(md);
-        md->ops.close(uct_md);
-        return;
-    }
-
-    cancel = ucs_cancel_disable();
     ucs_job_stop(md->job);
     uct_helper_session_leave(md);
     uct_helper_events_leave(md->cache);
@@ -281,8 +274,18 @@ static void uct_helper_md_close(uct_md_h uct_md)
     }
     uct_helper_md_release(md);
     uct_abi_md(uct_md)->ops = lower;
-    ucs_cancel_restore(cancel);
-    lower->close(uct_md);
+}
+
+static void uct_helper_md_close(uct_md_h uct_md)
+{
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+
+    if (uct_helper_md_is_mine(md)) {
+        uct_helper_md_detach(uct_md);
+    } else {
+        uct_helper_child_enter(md);
+    }
+    uct_abi_md(uct_md)->ops->close(uct_md);
 }
 
 /* Attaching */
@@ -302,36 +305,34 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
 
 ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
 {
-    int cancel = ucs_cancel_disable();
     ucs_status_t status;
     int watches;
+    ucs_cancel_hold();
 
     status = uct_helper_md_choose_monitor(config, &watches);
     if ((status == UCS_OK) && watches) {
         uct_helper_monitor_stop();
     }
-    ucs_cancel_restore(cancel);
     return status;
 }
 
 ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
                                   const uct_helper_config_t *config)
 {
-    int cancel          = ucs_cancel_disable();
-    uct_helper_md_t *md = NULL;
+    uct_helper_md_t *md;
     ucs_status_t status;
     int watches;
+    ucs_cancel_hold();
 
     if (!uct_abi_is_known()) {
         ucs_helper_warn("%s: this release of UCX is not known: the helper "
                         "stays off", md_name);
-        status = UCS_ERR_UNSUPPORTED;
-        goto out;
+        return UCS_ERR_UNSUPPORTED;
     }
 
     status = uct_helper_md_choose_monitor(config, &watches);
     if (status != UCS_OK) {
-        goto out;
+        return status;
     }
 
     ucs_clock_init();
@@ -358,7 +359,7 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
     uct_abi_md(uct_md)->ops = &md->ops;
     ucs_helper_debug("%s: helper with policy %s", md_name,
                      ucs_regcache_policy_names[config->policy]);
-    goto out;
+    return UCS_OK;
 
 err_release:
     uct_helper_md_release(md);
@@ -368,8 +369,6 @@ err_stop_monitor:
     }
     ucs_helper_warn("%s: %s: the helper stays off", md_name,
                     ucs_status_string(status));
-out:
-    ucs_cancel_restore(cancel);
     return status;
 }
 

@@ -25,15 +25,14 @@ static ucs_status_t uct_helper_env_mem_reg(void *arg, void *address,
                                            ucs_regcache_memh_t *memh_p)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = ucs_cancel_disable();
     uct_mem_h memh;
     ucs_status_t status;
+    ucs_cancel_hold();
 
     ucs_helper_log_hush(1);
     status = uct_abi_mem_reg_flags(md->lower, md->md, address, length,
                                    flags | UCT_MD_MEM_FLAG_HIDE_ERRORS, &memh);
     ucs_helper_log_hush(0);
-    ucs_cancel_restore(cancel);
     if (status == UCS_OK) {
         *memh_p = memh;
     }
@@ -45,13 +44,9 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg,
                                              ucs_regcache_comp_t comp)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = ucs_cancel_disable();
-    ucs_status_t status;
+    ucs_cancel_hold();
 
-    status = uct_abi_mem_dereg(md->lower, md->md, memh,
-                               (uct_completion_t*)comp);
-    ucs_cancel_restore(cancel);
-    return status;
+    return uct_abi_mem_dereg(md->lower, md->md, memh, (uct_completion_t*)comp);
 }
 
 static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
@@ -114,25 +109,24 @@ static int uct_helper_env_inspect(void *arg, unsigned flags, uintptr_t *start_p,
     int speculate       = !!(flags & UCS_REGCACHE_INSPECT_SPECULATE);
     uintptr_t start     = *start_p;
     uintptr_t end       = *end_p;
-    int cancel          = ucs_cancel_disable(); /* the kernel is asked by open() */
-    int may_keep        = !uct_helper_range_is_own_stack(start, end);
     uct_helper_range_t range;
+    ucs_cancel_hold(); /* the kernel is asked by open() */
 
-    if (may_keep && (!(flags & UCS_REGCACHE_INSPECT_KNOWN) ||
-                     (speculate && !md->watches))) {
-        may_keep = (uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
-                                          &range) == UCT_HELPER_RANGE_PRIVATE) &&
-                   (!md->watches || (uct_helper_trust_watched() &&
-                                     uct_helper_monitor_watch(&range)));
-        if (may_keep) {
-            *start_p = range.kept;
-            *end_p   = range.kept_end;
-        }
+    if (uct_helper_range_is_own_stack(start, end)) {
+        return 0;
     }
-    may_keep = may_keep &&
-               (!speculate || uct_helper_range_is_resident(start, end));
-    ucs_cancel_restore(cancel);
-    return may_keep;
+
+    if (!(flags & UCS_REGCACHE_INSPECT_KNOWN) || (speculate && !md->watches)) {
+        if ((uct_helper_range_find(UCT_HELPER_RANGE_WAY_AUTO, start, end,
+                                   &range) != UCT_HELPER_RANGE_PRIVATE) ||
+            (md->watches && (!uct_helper_trust_watched() ||
+                             !uct_helper_monitor_watch(&range)))) {
+            return 0;
+        }
+        *start_p = range.kept;
+        *end_p   = range.kept_end;
+    }
+    return !speculate || uct_helper_range_is_resident(start, end);
 }
 
 /* Bytes of the node, and one registration of the device: both or none */
@@ -171,16 +165,16 @@ static ucs_regcache_answer_t uct_helper_env_ask(void *arg, size_t length,
                                                 ucs_ask_t whom)
 {
     uct_helper_md_t *md = arg;
-    int cancel          = ucs_cancel_disable();
-    int is_granted;
+    ucs_cancel_hold();
 
-    is_granted = uct_helper_env_ask_for(md->node, length, whom);
-    if (is_granted && !uct_helper_env_ask_for(md->quota, length > 0, whom)) {
-        ucs_node_unclaim(md->node, length);
-        is_granted = 0;
+    if (!uct_helper_env_ask_for(md->node, length, whom)) {
+        return UCS_REGCACHE_ANSWER_NONE;
     }
-    ucs_cancel_restore(cancel);
-    return is_granted ? UCS_REGCACHE_ANSWER_GRANTED : UCS_REGCACHE_ANSWER_NONE;
+    if (!uct_helper_env_ask_for(md->quota, length > 0, whom)) {
+        ucs_node_unclaim(md->node, length);
+        return UCS_REGCACHE_ANSWER_NONE;
+    }
+    return UCS_REGCACHE_ANSWER_GRANTED;
 }
 
 /* Under a limit of bytes that is known it may have been that, for not all that counts

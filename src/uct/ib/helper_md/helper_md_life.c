@@ -117,13 +117,12 @@ static void uct_helper_md_bind(uct_helper_md_t *md)
 void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 {
     ucs_status_t status;
-    int cancel;
 
     if ((length < md->config.min_size) && !uct_helper_md_has_budget(md)) {
         return;
     }
 
-    cancel = ucs_cancel_disable();
+    ucs_cancel_hold();
     status = ucs_job_start(md->job);
     if (status == UCS_OK) {
         if (md->is_planned) {
@@ -140,7 +139,6 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
                                 "registrations were kept");
     }
     ucs_store_relaxed(&md->settled, 1);
-    ucs_cancel_restore(cancel);
 }
 
 /* UCP's old and new protocols use different figures in some releases */

@@ -55,14 +55,13 @@ static void uct_pin_md_close_node(uct_pin_md_t *pin)
     }
 }
 
-static void uct_pin_md_close(uct_md_h md)
+static void uct_pin_md_detach(uct_md_h md)
 {
-    uct_pin_md_t *pin             = uct_pin_md_find(md);
-    const uct_abi_md_ops_t *lower = pin->lower;
-    int cancel                    = ucs_cancel_disable();
+    uct_pin_md_t *pin = uct_pin_md_find(md);
+    ucs_cancel_hold();
 
     assert(uct_pin_md_is_valid(md));
-    uct_abi_md(md)->ops = lower;
+    uct_abi_md(md)->ops = pin->lower;
     uct_pin_md_unpublish(pin);
     if (uct_pin_md_is_owner(pin)) {
         uct_pin_table_cleanup(&pin->table);
@@ -71,9 +70,12 @@ static void uct_pin_md_close(uct_md_h md)
     }
     uct_pin_md_close_node(pin);
     ucs_own_free(pin);
-    ucs_cancel_restore(cancel);
+}
 
-    lower->close(md);
+static void uct_pin_md_close(uct_md_h md)
+{
+    uct_pin_md_detach(md);
+    uct_abi_md(md)->ops->close(md);
 }
 
 /* NEED_MEMH makes UCP register the buffer of the side that moves the data,
@@ -195,11 +197,11 @@ static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
     return UCS_OK;
 }
 
-static ucs_status_t uct_pin_md_decorate(uct_md_h md,
-                                        const uct_pin_config_t *config)
+ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
 {
     ucs_status_t status;
     uct_pin_md_t *pin;
+    ucs_cancel_hold();
 
     status = uct_pin_md_may_decorate(md, config);
     if (status != UCS_OK) {
@@ -242,16 +244,6 @@ err_close_node:
     uct_pin_md_close_node(pin);
 err_free:
     ucs_own_free(pin);
-    return status;
-}
-
-ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_pin_md_decorate(md, config);
-    ucs_cancel_restore(cancel);
     return status;
 }
 

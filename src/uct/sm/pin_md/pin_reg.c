@@ -140,6 +140,7 @@ uct_pin_md_register(uct_md_h md, void *address, size_t length, unsigned flags,
     uct_mem_h lower_memh = NULL;
     uct_pin_region_t *region;
     ucs_status_t status = UCS_OK;
+    ucs_cancel_hold();
 
     if (pin->is_keyed) {
         status = uct_abi_mem_reg_as_asked(pin->lower, md, address, length,
@@ -165,21 +166,7 @@ err_lower_dereg:
     return status;
 }
 
-static ucs_status_t
-uct_pin_md_register_whole(uct_md_h md, void *address, size_t length,
-                          unsigned flags,
-                          const uct_abi_md_mem_reg_params_t *params,
-                          uct_mem_h *memh_p)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_pin_md_register(md, address, length, flags, params, memh_p);
-    ucs_cancel_restore(cancel);
-    return status;
-}
-
-UCT_ABI_MD_MEM_REG(uct_pin_md_mem_reg, uct_pin_md_register_whole)
+UCT_ABI_MD_MEM_REG(uct_pin_md_mem_reg, uct_pin_md_register)
 
 /* An invalidation of what has no keys is over at once */
 static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
@@ -194,13 +181,14 @@ static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
 }
 
 static ucs_status_t
-uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
+uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     uct_pin_md_t *pin                          = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_params = *params;
     uct_pin_difference_t difference;
     uct_pin_region_t *region;
     ucs_status_t status;
+    ucs_cancel_hold();
 
     if (!(params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH)) {
         return UCS_ERR_INVALID_PARAM;
@@ -226,17 +214,6 @@ uct_pin_md_deregister(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
         uct_pin_md_complete(params);
     }
     return UCS_OK;
-}
-
-static ucs_status_t
-uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
-{
-    int cancel = ucs_cancel_disable();
-    ucs_status_t status;
-
-    status = uct_pin_md_deregister(md, params);
-    ucs_cancel_restore(cancel);
-    return status;
 }
 
 /* From 1.19 on cma does not register at all, so keys are made here: they are

@@ -227,16 +227,10 @@ int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
 {
     uct_pin_md_t *pin        = uct_pin_md_find(md);
     uct_pin_region_t *region = uct_pin_md_visible(pin, memh);
-    int cancel, differs;
+    ucs_cancel_hold();
 
-    if (region == NULL) {
-        return 0;
-    }
-
-    cancel  = ucs_cancel_disable();
-    differs = uct_pin_verify_compare(region, pin->page_size, difference);
-    ucs_cancel_restore(cancel);
-    return differs;
+    return (region != NULL) &&
+           uct_pin_verify_compare(region, pin->page_size, difference);
 }
 
 void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)

@@ -150,8 +150,8 @@ int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p)
 }
 
 /* @return The text after a time of @a max at most, or NULL */
-static const char *uct_helper_value_time(const char *text, double max,
-                                         double *ns_p)
+static const char *uct_helper_value_skip_time(const char *text, double max,
+                                              double *ns_p)
 {
     static const struct {
         const char *name;
@@ -180,21 +180,31 @@ static const char *uct_helper_value_time(const char *text, double max,
     return NULL;
 }
 
+int uct_helper_value_time(const char *text, double max_ns, double *ns_p)
+{
+    double ns;
+
+    text = uct_helper_value_skip_time(text, max_ns, &ns);
+    if ((text == NULL) || (*text != '\0')) {
+        return 0;
+    }
+
+    *ns_p = ns;
+    return 1;
+}
+
 int uct_helper_value_cost(const char *text, double *base_ns_p,
                           double *per_page_ns_p)
 {
-    double base_ns = 0;
+    double base_ns     = 0;
     double per_page_ns = 0;
 
     if (*text != '\0') {
-        text = uct_helper_value_time(text, UCT_HELPER_COST_BASE_MAX_NS,
-                                     &base_ns);
-        if ((text == NULL) || (*text != ',')) {
-            return 0;
-        }
-        text = uct_helper_value_time(text + 1, UCT_HELPER_COST_PAGE_MAX_NS,
-                                     &per_page_ns);
-        if ((text == NULL) || (*text != '\0')) {
+        text = uct_helper_value_skip_time(text, UCT_HELPER_COST_BASE_MAX_NS,
+                                          &base_ns);
+        if ((text == NULL) || (*text != ',') ||
+            !uct_helper_value_time(text + 1, UCT_HELPER_COST_PAGE_MAX_NS,
+                                   &per_page_ns)) {
             return 0;
         }
     }
@@ -208,12 +218,10 @@ int uct_helper_value_told(const char *text, double *told_ns_p)
 {
     double told_ns = 0;
 
-    if (*text != '\0') {
-        text = uct_helper_value_time(text, UCT_HELPER_COST_BASE_MAX_NS,
-                                     &told_ns);
-        if ((text == NULL) || (*text != '\0') || (told_ns == 0)) {
-            return 0;
-        }
+    if ((*text != '\0') &&
+        (!uct_helper_value_time(text, UCT_HELPER_COST_BASE_MAX_NS, &told_ns) ||
+         (told_ns == 0))) {
+        return 0;
     }
 
     *told_ns_p = told_ns;

@@ -25,6 +25,10 @@ int uct_helper_value_count(const char *text, unsigned long *value_p);
 /** Processors such as 0-3,8; not empty, below UCS_CPU_SETSIZE. */
 int uct_helper_value_cpus(const char *text, ucs_cpu_set_t *value_p);
 
+/** A UCX time of @a max_ns at most, in nanoseconds: 1.5ms, 2m; a bare number means
+ *  seconds. */
+int uct_helper_value_time(const char *text, double max_ns, double *ns_p);
+
 /** Two UCX times such as 5us,100ns, in nanoseconds: of a registration, a second
  *  at most, and of each of its pages, a millisecond at most; a bare number
  *  means seconds. Empty text: both 0. */

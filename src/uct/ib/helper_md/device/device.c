@@ -194,8 +194,8 @@ uct_helper_device_deregister(uct_helper_device_h device,
 {
     uct_helper_device_comp_t *waiting = region->comps, *next;
     uct_completion_t *comp            = (waiting != NULL) ? waiting->comp : NULL;
-    int cancel                        = ucs_cancel_disable();
     ucs_status_t status;
+    ucs_cancel_hold();
 
     status = uct_abi_mem_dereg(device->lower, device->md, region->memh, comp);
     for (; waiting != NULL; waiting = next) {
@@ -206,7 +206,6 @@ uct_helper_device_deregister(uct_helper_device_h device,
         free(waiting);
     }
     free(region);
-    ucs_cancel_restore(cancel);
     return status;
 }
 
@@ -360,9 +359,8 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
                                    const uct_abi_md_mem_reg_params_t *params,
                                    uct_mem_h *memh_p)
 {
-    int cancel = ucs_cancel_disable();
     uct_helper_device_region_t *region;
-    ucs_status_t status = UCS_OK;
+    ucs_cancel_hold();
 
     uct_helper_device_sweep(device);
     uct_helper_device_lock(device);
@@ -374,12 +372,10 @@ ucs_status_t uct_helper_device_get(uct_helper_device_h device, void *address,
     }
     pthread_mutex_unlock(&device->lock);
 
-    if (region == NULL) {
-        status = uct_helper_device_register(device, address, length, flags,
-                                            params, memh_p);
-    }
-    ucs_cancel_restore(cancel);
-    return status;
+    return (region != NULL) ?
+                   UCS_OK :
+                   uct_helper_device_register(device, address, length, flags,
+                                              params, memh_p);
 }
 
 ucs_status_t uct_helper_device_put(uct_helper_device_h device, uct_mem_h memh,

@@ -17,21 +17,14 @@ double uct_helper_report_price(const uct_helper_figures_t *figures)
 {
     const ucs_regcache_stats_t *stats = &figures->stats;
     double elapsed_ns                 = figures->elapsed_seconds * 1e9;
-    double price                      = 0;
-    double leave;
+    double each                       = stats->region_bytes;
 
-    leave = (double)stats->leave_pinned_peak_bytes +
-            (double)stats->region_bytes * stats->leave_pinned_regions_peak;
-    if (elapsed_ns > 0) {
-        price = stats->lost_ns / elapsed_ns;
-        if (leave > 0) {
-            price += figures->max_slowdown *
-                     (stats->pinned_byte_ns +
-                      (double)stats->region_bytes * stats->region_ns) /
-                     (leave * elapsed_ns);
-        }
-    }
-    return price;
+    return ucs_regcache_j(
+            stats->lost_ns, elapsed_ns,
+            stats->pinned_byte_ns + each * stats->region_ns,
+            (stats->leave_pinned_peak_bytes +
+             each * stats->leave_pinned_regions_peak) * elapsed_ns,
+            figures->max_slowdown);
 }
 
 /* Names have no commas, so a name is in the list if it stands between two */

@@ -6,6 +6,7 @@
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/proc/thread.h>
+#include <tools/decode.h>
 #include <ucs/trace/trace.h>
 #include <uct/ib/helper_md/report/trace_open.h>
 #include <uct/ib/helper_md/report/trace_record.h>
@@ -37,7 +38,7 @@ protected:
     ~test_trace_record()
     {
         uct_helper_trace_stop();
-        ucs_trace_cleanup(&m_trace);
+        tool_trace_cleanup(&m_trace);
         unlink(m_path);
     }
 
@@ -84,11 +85,11 @@ protected:
         std::ifstream file(m_path, std::ios::binary);
         std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
                                 std::istreambuf_iterator<char>());
-        ucs_trace_error_t error = {};
+        tool_trace_error_t error = {};
 
-        ucs_trace_cleanup(&m_trace);
-        ASSERT_EQ(UCS_OK, ucs_trace_decode(bytes.data(), bytes.size(),
-                                           &m_trace, &error))
+        tool_trace_cleanup(&m_trace);
+        ASSERT_EQ(0, tool_trace_decode(bytes.data(), bytes.size(), &m_trace,
+                                       &error))
                 << error.text << " at " << error.offset;
     }
 
@@ -103,7 +104,7 @@ protected:
     }
 
     char        m_path[32];
-    ucs_trace_t m_trace = {};
+    tool_trace_t m_trace = {};
 };
 
 TEST_F(test_trace_record, what_was_done_is_in_the_file)
