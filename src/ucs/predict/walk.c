@@ -232,12 +232,14 @@ unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
                                  const ucs_predict_tuning_t *tuning,
                                  double rent_ns, double most_bytes)
 {
-    double most = ucs_min(most_bytes / (double)ucs_predict_walk_stride(walk),
-                          2 * tuning->walk_rent * rent_ns / walk->step_ns);
+    double most = 2 * tuning->walk_rent * rent_ns / walk->step_ns;
 
-    if (ucs_max(walk->steps, walk->before) < tuning->walk_least) {
+    /* Of pieces that come once a round each, three in as many rounds lie at equal
+     * distances by chance: what takes a round for a step is no walk */
+    if ((ucs_max(walk->steps, walk->before) < tuning->walk_least) || (most < 1)) {
         return 0;
     }
+    most = ucs_min(most, most_bytes / (double)ucs_predict_walk_stride(walk));
     most = ucs_min(most, (walk->steps <= walk->before) ?
                                  1.0 + ucs_predict_walk_left(walk) :
                                  (double)walk->steps);

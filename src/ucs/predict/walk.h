@@ -103,7 +103,8 @@ static inline uint32_t ucs_predict_walk_left(const ucs_predict_walk_t *walk)
  *                         missed step (price.h).
  * @param [in] most_bytes  That they may take.
  *
- * @return Steps, 1 at least; 0: the walk is not expected to go on.
+ * @return Steps; 0: the walk is not expected to go on, or so slow that one step costs
+ *         more.
  */
 unsigned ucs_predict_walk_window(const ucs_predict_walk_t *walk,
                                  const ucs_predict_tuning_t *tuning,

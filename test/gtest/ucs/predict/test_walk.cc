@@ -221,9 +221,23 @@ TEST_F(predict_walk, windows_are_worth_their_price)
     const ucs_predict_walk_t *walk = steps(65536, 1000);
     /* Each waits for half of 16 ms in the mean, a sixteenth of 128 ms */
     EXPECT_EQ(16u, window(walk, 128 * MS, 1e12));
-    EXPECT_EQ(1u, window(walk, MS, 1e12));
+    EXPECT_EQ(1u, window(walk, 8 * MS, 1e12));
+    EXPECT_EQ(0u, window(walk, 7 * MS, 1e12));
     EXPECT_EQ(10u, window(walk, 1e12, 10 * 65536));
     EXPECT_EQ(1u, window(walk, 1e12, 1));
+}
+
+/* An all-to-all in blocks that come in another order each time: in some rounds one block
+ * each lies as far from that of the round before */
+TEST_F(predict_walk, a_step_a_round_is_no_walk)
+{
+    const uint64_t round = 10000 * MS;
+    const ucs_predict_walk_t *walk = nullptr;
+    for (unsigned i = 0; i < 20; ++i) {
+        walk = use(BASE + i * 3 * 65536, 64 * KB, round);
+    }
+    ASSERT_NE(nullptr, walk);
+    EXPECT_EQ(0u, window(walk, round, 1e12));
 }
 
 TEST_F(predict_walk, leads_by_twice_what_registering_takes)
