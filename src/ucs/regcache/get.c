@@ -217,16 +217,17 @@ ucs_regcache_begin_more(ucs_regcache_h cache, ucs_regcache_region_t *region,
 {
     int is_step = (request->walk != NULL);
 
-    if (!is_step || !(whole->is_cover = ucs_regcache_cover(cache, whole))) {
-        if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
-            region = ucs_regcache_coalesce(cache, region, whole);
-        }
-        if (is_step || (region != NULL) || !ucs_regcache_cover(cache, whole)) {
-            return region;
-        }
+    if (is_step && ucs_regcache_cover(cache, whole)) {
+        whole->is_cover = 1;
+        return NULL;
+    }
+    if (request->size_class == UCS_REGCACHE_CLASS_MANAGED) {
+        region = ucs_regcache_coalesce(cache, region, whole);
+    }
+    if (!is_step && (region == NULL) && ucs_regcache_cover(cache, whole)) {
         whole->is_cover = 1;
     }
-    return NULL;
+    return region;
 }
 
 /* Begin to register @a region, which is DORMANT, or a new one if it is NULL */

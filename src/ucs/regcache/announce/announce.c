@@ -79,12 +79,11 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
  * yet. @return Nonzero if it is left to the plan: holding it until then costs more. */
 static int ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
                                         ucs_regcache_region_t *region,
-                                        uint64_t generation, uint64_t due,
-                                        uint64_t now)
+                                        uint64_t due, uint64_t now)
 {
     double held = (double)ucs_predict_sat_sub(due, now) / (double)of->rent;
 
-    ucs_regcache_plan_announced_life(region, generation);
+    ucs_regcache_plan_announced_life(region, ucs_regcache_region_gen(region));
     of->planned = due;
     if (held * (region->plan_uses + 1) <= region->plan_lost + 1) {
         return 0;
@@ -130,7 +129,7 @@ void ucs_regcache_announced_plan(ucs_regcache_h cache,
         if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
             (of->region == region) && (of->until != 0) &&
             (of->generation == ucs_regcache_region_gen(region)) &&
-            ucs_regcache_announced_leave(of, region, of->generation, due,
+            ucs_regcache_announced_leave(of, region, due,
                                          ucs_regcache_now(cache))) {
             ucs_regcache_announced_set(announced, of,
                                        UCS_REGCACHE_ANNOUNCED_WAITING);
@@ -571,9 +570,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
     case UCS_REGCACHE_STATE_DORMANT:
         due = ucs_regcache_plan_earliest(region);
         if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER) &&
-            ucs_regcache_announced_leave(announcement, region,
-                                         ucs_regcache_region_gen(region), due,
-                                         now)) {
+            ucs_regcache_announced_leave(announcement, region, due, now)) {
             return UCS_REGCACHE_ANNOUNCED_LATER;
         }
         ucs_regcache_announced_begin(cache, region);
