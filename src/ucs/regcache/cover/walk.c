@@ -239,6 +239,14 @@ ucs_regcache_walk_dormant(ucs_regcache_h cache,
     return NULL;
 }
 
+/* Whole steps from a walk's latest to that which has an address ahead */
+static size_t
+ucs_regcache_walk_steps_to(const ucs_predict_walk_t *walk, uintptr_t at)
+{
+    return ((walk->stride > 0) ? at - walk->at : walk->at - at) /
+           ucs_predict_walk_stride(walk);
+}
+
 /* Bytes of a window that begins with the step at an address, of as many steps as are
  * left. It ends where the next one begins, for other buffers may lie between steps. */
 static size_t ucs_regcache_walk_span(const ucs_predict_walk_t *walk,
@@ -246,7 +254,7 @@ static size_t ucs_regcache_walk_span(const ucs_predict_walk_t *walk,
                                      uintptr_t at)
 {
     size_t stride = ucs_predict_walk_stride(walk);
-    size_t ahead  = ((walk->stride > 0) ? at - walk->at : walk->at - at) / stride;
+    size_t ahead  = ucs_regcache_walk_steps_to(walk, at);
     uint32_t left = ucs_predict_walk_left(walk);
     size_t steps  = (ahead > left) ? 1 : ucs_min(pace->window, left - ahead + 1);
 
@@ -337,8 +345,7 @@ ucs_regcache_walk_leader(ucs_regcache_h cache, const ucs_predict_walk_t *walk,
             *at_p -= offset;
         }
     }
-    ahead = (leader->stride > 0) ? *at_p - leader->at : leader->at - *at_p;
-    ahead = ahead / ucs_predict_walk_stride(leader);
+    ahead = ucs_regcache_walk_steps_to(leader, *at_p);
     if ((leader != walk) && (ahead <= UCS_REGCACHE_WALK_HOPS)) {
         step = ucs_regcache_walk_first(cache, leader, (unsigned)ahead);
         if (step > 0) {
