@@ -497,9 +497,9 @@ void ucs_regcache_rested(ucs_regcache_h cache);
 int ucs_regcache_step_did_plans(ucs_regcache_h cache);
 
 /**
- * Say which share of that work of the helper's somebody else waits for, who would run if the
- * helper did not: so much of what it takes is charged to the plans that need it. At
- * first none is. Any thread.
+ * Say for which share of that work somebody else waits, who would run if the helper did
+ * not: so much of what it takes is charged to the plans that need it. At first none is.
+ * Any thread.
  *
  * @param [in] share  Of what it does; 0 to 1, more counts as 1.
  * @param [in] any    Of what it would do at any time: a deregistration is put off to
