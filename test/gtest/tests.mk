@@ -24,6 +24,7 @@ gtest_tests = \
 	ucs/sys/test_thread.cc \
 	ucs/sys/test_thread_idle.cc \
 	ucs/sys/test_thread_jobs.cc \
+	ucs/sys/test_waited.cc \
 	ucs/sys/thread_fixture.h \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \

@@ -67,7 +67,8 @@ typedef struct ucs_node_figures {
     uint64_t         forced;      /**< claims that passed the budget */
     uint64_t         given_bytes; /**< given back for others */
     unsigned         idle_cores;  /**< as the helper saw at last */
-    double           wanted;      /**< likewise, by @ref ucs_node_wanted */
+    double           wanted;      /**< likewise, of the helper's work, by
+                                       @ref ucs_node_wanted */
     uint64_t         rests;       /**< times that the helper stood down */
     uint64_t         rest_ns;     /**< how long in all */
 } ucs_node_figures_t;
@@ -164,11 +165,9 @@ int ucs_node_mend(ucs_node_h node, uint64_t now);
 int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
 
 /**
- * How much of the helper's work does a rank wait for? The helper begins where nothing
- * else is ready to run, but what it has begun it ends, and a registration may take
- * longer than a message. So a rank waits for it as far as ranks wait, ready to run, for
- * each processor; all are taken to wait as this one did in the latest seconds. By one
- * thread, now and then.
+ * How much of what the helper may do at any time would ranks wait for? As far as they
+ * wait, ready to run, for each processor; all are taken to wait as this one did in the
+ * latest seconds. By one thread, now and then.
  *
  * @param [in] waited_ns   What this rank has waited for a processor since it began; 0:
  *                         unknown.
@@ -176,8 +175,31 @@ int ucs_node_find_core(ucs_node_h node, cpu_set_t *cpus);
  *
  * @return Share of the work, 0 to 1; at the first call 0.
  */
-double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
-                       unsigned processors);
+double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
+                      unsigned processors);
+
+/**
+ * How much of the helper's work did ranks wait for? It begins where nothing else is
+ * ready to run, but what has begun ends, and a registration may take longer than a
+ * message. The latest work counts. It is no more than of work at any time, and that as
+ * long as little has been done. By one thread, before each step.
+ *
+ * @param [in] worked_ns   What the helper has worked since it began.
+ * @param [in] delayed_ns  For how much of that some rank waited.
+ *
+ * @return Share of the work, 0 to 1.
+ */
+double ucs_node_wanted(ucs_node_h node, uint64_t worked_ns, uint64_t delayed_ns);
+
+/**
+ * Another rank, each in turn, whose waits stand for those of all others.
+ *
+ * @param [in]  processors  As above.
+ * @param [out] others      How many others there are.
+ *
+ * @return Its process; 0 where no rank needs to wait, for there is a processor for each.
+ */
+pid_t ucs_node_beside(ucs_node_h node, unsigned processors, unsigned *others);
 
 /** Say whether the helper makes registrations (as from the start), or rests. */
 void ucs_node_set_runs(ucs_node_h node, int runs);

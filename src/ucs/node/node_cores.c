@@ -11,6 +11,14 @@
  * programs, and so little that a job's start is soon forgotten */
 #define UCS_NODE_WAITS_NS 2e9
 
+/* The helper's work over which it is counted how much of it ranks waited for, ns: some
+ * registrations of large buffers */
+#define UCS_NODE_WORK_NS  5e7
+
+/* Before so much of it was done, what ranks wait at any time counts more, ns: some
+ * registrations of small buffers */
+#define UCS_NODE_TRIED_NS 1e6
+
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
 
@@ -90,27 +98,64 @@ static unsigned ucs_node_ranks(ucs_node_h node)
     return ranks;
 }
 
-double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t waited_ns,
-                       unsigned processors)
+/* What is told grows from zero again where it was not known for a while */
+static double ucs_node_more(uint64_t before, uint64_t now)
 {
-    double elapsed = (double)now - (double)node->waits_at;
-    double waited  = (double)waited_ns - (double)node->waited_ns;
-    double crowd   = ucs_max((double)ucs_node_ranks(node) / processors, 1);
-    double wanted;
+    return (now > before) ? (double)(now - before) : 0;
+}
 
-    if ((node->waits_at != 0) && (elapsed > 0)) {
-        node->waits += (ucs_max(waited, 0) - elapsed * node->waits) /
+double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
+                      unsigned processors)
+{
+    double crowd   = ucs_max((double)ucs_node_ranks(node) / processors, 1);
+    double elapsed = ucs_node_more(node->waits_at, now);
+
+    if (node->waits_at != 0) {
+        node->waits += (ucs_node_more(node->waited_ns, waited_ns) -
+                        elapsed * node->waits) /
                        (elapsed + UCS_NODE_WAITS_NS);
     }
     node->waits_at  = now;
     node->waited_ns = waited_ns;
+    node->any       = ucs_min(node->waits * crowd, 1);
+    return node->any;
+}
 
-    wanted          = ucs_min(node->waits * crowd, 1);
+double ucs_node_wanted(ucs_node_h node, uint64_t worked_ns, uint64_t delayed_ns)
+{
+    double worked = ucs_node_more(node->worked_ns, worked_ns);
+    double keep   = UCS_NODE_WORK_NS / (UCS_NODE_WORK_NS + worked);
+    double wanted;
+
+    node->worked     = node->worked * keep + worked;
+    node->delayed    = node->delayed * keep +
+                       ucs_node_more(node->delayed_ns, delayed_ns);
+    node->worked_ns  = worked_ns;
+    node->delayed_ns = delayed_ns;
+    wanted           = (node->delayed + node->any * UCS_NODE_TRIED_NS) /
+                       (node->worked + UCS_NODE_TRIED_NS);
+    wanted           = ucs_min(wanted, node->any);
 
     ucs_lock(&node->lock);
     node->figures.wanted = wanted;
     ucs_unlock(&node->lock);
     return wanted;
+}
+
+pid_t ucs_node_beside(ucs_node_h node, unsigned processors, unsigned *others)
+{
+    unsigned i = node->beside;
+
+    *others = ucs_node_ranks(node) - 1;
+    if (*others < processors) {
+        return 0;
+    }
+    do {
+        i = (i + 1) % UCS_LEDGER_SLOTS;
+    } while ((i != node->beside) &&
+             ((i == (unsigned)node->slot) || !ucs_node_is_rank(node, i)));
+    node->beside = i;
+    return ucs_ledger_pid(ucs_load_relaxed(&node->ledger->owner[i]));
 }
 
 void ucs_node_set_runs(ucs_node_h node, int runs)

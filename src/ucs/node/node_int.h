@@ -55,7 +55,12 @@ struct ucs_node {
     uint64_t             waits_at;               /* ns, when that was counted; 0:
                                                     never */
     uint64_t             waited_ns;              /* likewise, for a processor */
+    uint64_t             worked_ns, delayed_ns;  /* by the helper, for it */
+    unsigned             beside;                 /* slot of the rank whose waits
+                                                    are looked at */
     double               waits;                  /* share of the latest time */
+    double               any;                    /* ucs_node_waits() */
+    double               worked, delayed;        /* ns, of the latest work */
 
     /* Held across releases. Taken with nothing held. */
     pthread_mutex_t      members_lock;

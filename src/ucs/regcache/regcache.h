@@ -492,14 +492,20 @@ void ucs_regcache_resume(ucs_regcache_h cache);
 /** The step of a helper that has stood down: deregisters what was struck. */
 void ucs_regcache_rested(ucs_regcache_h cache);
 
+/** @return Nonzero if the latest step has registered or deregistered what a plan said,
+ *          not what was announced or had to go. By the thread of the step. */
+int ucs_regcache_step_did_plans(ucs_regcache_h cache);
+
 /**
- * Say which share of the helper's work somebody else waits for, who would run if the
- * helper did not: so much of what it takes is charged to the plans that need it. At
- * first none is. Any thread.
+ * Say for which share of that work somebody else waits, who would run if the helper did
+ * not: so much of what it takes is charged to the plans that need it. At first none is.
+ * Any thread.
  *
- * @param [in] share  0 to 1; more counts as 1.
+ * @param [in] share  Of what it does; 0 to 1, more counts as 1.
+ * @param [in] any    Of what it would do at any time: a deregistration is put off to
+ *                    where the rank does not communicate, as long as that costs less.
  */
-void ucs_regcache_set_wanted(ucs_regcache_h cache, double share);
+void ucs_regcache_set_wanted(ucs_regcache_h cache, double share, double any);
 
 /** @return Nonzero if a registration failed for want of something that idle
  *          registrations may hold. */

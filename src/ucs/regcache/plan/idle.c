@@ -3,7 +3,6 @@
  */
 #include <ucs/regcache/regcache_int.h>
 
-#include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
 /* What the lower domain's calls of an idle step may take at least, ns: a rendezvous
@@ -70,8 +69,7 @@ int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns)
 
 /* As soon after the use as the helper would, if there is time. If there is not,
  * it was due then, not now, and nothing has come of this step. */
-static int ucs_regcache_idle_drops(ucs_regcache_h cache,
-                                   ucs_regcache_region_t *region)
+int ucs_regcache_idle_drops(ucs_regcache_h cache, ucs_regcache_region_t *region)
 {
     ucs_predict_terms_t terms;
 
@@ -79,68 +77,4 @@ static int ucs_regcache_idle_drops(ucs_regcache_h cache,
     return (ucs_load_relaxed(&region->last_use) + terms.wakeup_ns <=
             ucs_regcache_now(cache)) &&
            ucs_regcache_idle_spend(&cache->plan.idling, terms.deregister_ns);
-}
-
-static int ucs_regcache_idle_has_left(const ucs_regcache_idling_t *idling,
-                                      ucs_regcache_region_t *region)
-{
-    uint64_t generation = ucs_regcache_region_gen(region);
-    unsigned i;
-
-    for (i = 0; i < idling->count; ++i) {
-        if ((idling->left[i].region == region) &&
-            (idling->left[i].generation == generation)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* An idle step may come so soon after a use that the next one would miss what
- * the plans reckon the helper has not got around to by then; and a
- * deregistration is in no hurry. What there is no room to note is done: nobody
- * else would. */
-int ucs_regcache_idle_leaves(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region)
-{
-    ucs_regcache_idling_t *idling = &cache->plan.idling;
-
-    if (!ucs_regcache_is_idling(cache) ||
-        ucs_regcache_idle_drops(cache, region)) {
-        return 0;
-    }
-    /* A buffer is used often before the helper comes, and noted once: else the
-     * room goes to one, and is none for the others */
-    if (ucs_regcache_idle_has_left(idling, region)) {
-        return 1;
-    }
-    if (idling->count == UCS_REGCACHE_LEFT) {
-        return 0;
-    }
-    idling->due = ucs_min(
-            idling->due,
-            ucs_predict_sat_add(ucs_load_relaxed(&region->last_use),
-                                cache->plan.lateness));
-    idling->left[idling->count].region     = region;
-    idling->left[idling->count].generation = ucs_regcache_region_gen(region);
-    ++idling->count;
-    return 1;
-}
-
-/* What is left again in an idle step comes behind those that are looked at: it
- * takes the place of one that has been */
-void ucs_regcache_idle_take_up(ucs_regcache_h cache)
-{
-    ucs_regcache_idling_t *idling = &cache->plan.idling;
-    unsigned count                = idling->count;
-    unsigned i;
-
-    idling->count = 0;
-    idling->due   = UCS_REGCACHE_TIME_NEVER;
-    for (i = 0; i < count; ++i) {
-        if (ucs_regcache_region_gen(idling->left[i].region) ==
-            idling->left[i].generation) {
-            ucs_regcache_plan_deregister(cache, idling->left[i].region);
-        }
-    }
 }

@@ -169,7 +169,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         }
     }
 
-    if (ucs_regcache_idle_leaves(cache, region)) {
+    if (ucs_regcache_leaves(cache, region)) {
         return;
     }
 
@@ -177,6 +177,7 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
     is_taken = ucs_regcache_region_take_idle(cache, region);
     ucs_regcache_unlock(cache);
     if (is_taken) {
+        cache->plan.did_plans = 1;
         ucs_regcache_region_deregister(cache, region, NULL, NULL);
     }
 }

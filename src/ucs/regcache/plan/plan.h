@@ -72,7 +72,7 @@ typedef struct ucs_regcache_backoff {
 /** Operations that wait for the step that hears them, a power of two. */
 #define UCS_REGCACHE_SAID 1024u
 
-/** Regions that an idle step leaves to the helper. */
+/** Deregistrations that wait. */
 #define UCS_REGCACHE_LEFT 64u
 
 /** Does the cache learn from what is said that is too short to be registered?
@@ -92,20 +92,27 @@ typedef struct ucs_regcache_hearing {
     ucs_regcache_announced_t announced;
 } ucs_regcache_hearing_t;
 
-/** What an idle step may do, and what it left. */
+/** What an idle step may do. */
 typedef struct ucs_regcache_idling {
     uint64_t              budget;   /* ns; UINT64_MAX: this is the helper's */
     int                   is_short; /* to register, it left something */
     int                   is_used;  /* or done, that takes time, or learned */
     uint64_t              registered; /* uses that registered, until the latest
                                          idle step */
-    uint64_t              due;      /* ns: what is left is the helper's then */
+} ucs_regcache_idling_t;
+
+/** Deregistrations that wait (leave.c). */
+typedef struct ucs_regcache_leaving {
+    uint64_t              quiet_at; /* ns: if nothing is in use, the rank's
+                                       communication is over then */
+    int                   is_in_use; /* something, as the step began */
+    uint64_t              due;      /* ns: when to look at these again */
     unsigned              count;
     struct {
         ucs_regcache_region_t *region;
         uint64_t              generation;
-    } left[UCS_REGCACHE_LEFT];         /* not deregistered */
-} ucs_regcache_idling_t;
+    } left[UCS_REGCACHE_LEFT];
+} ucs_regcache_leaving_t;
 
 /** Windows that walks are in, or were in the latest step: of more the policy
  *  learns as of any buffer. */
@@ -141,12 +148,14 @@ typedef struct ucs_regcache_plan {
     uint64_t                        lateness;  /* ns, of steps: rises fast */
     double                          late_ns;   /* the mean */
     _Atomic(unsigned)               wanted;    /* ucs_regcache_wanted() */
+    _Atomic(unsigned)               wanted_any; /* ucs_regcache_wanted_any() */
     unsigned                        queue_length; /* of the queue of uses */
     unsigned                        max_contexts; /* that the policy knows */
     unsigned                        drained;   /* uses, since the last step */
     int                             is_pressing; /* after one of them something
                                                   may be left to be done */
     uint64_t                        drained_at; /* ns, when that ended */
+    int                             did_plans; /* ucs_regcache_step_did_plans() */
     int                             is_resting; /* the helper has stood down */
     _Atomic(uint64_t)               asked;      /* access of the latest use that
                                                    registered, and one bit more;
@@ -157,6 +166,7 @@ typedef struct ucs_regcache_plan {
                                                    said */
     _Atomic(unsigned)               listening;  /* ucs_regcache_listening_t */
     ucs_regcache_idling_t           idling;
+    ucs_regcache_leaving_t          leaving;
     ucs_regcache_windows_t          windows;
     _Atomic(uint64_t)               heard;      /* operations */
     _Atomic(uint64_t)               announced;  /* receives among them */
@@ -261,6 +271,9 @@ typedef struct ucs_regcache_price {
 /** @return Share of the helper's work that somebody else waits for, 0 to 1, as @ref
  *          ucs_regcache_set_wanted said. */
 double ucs_regcache_wanted(ucs_regcache_h cache);
+
+/** @return The same of work at any time. */
+double ucs_regcache_wanted_any(ucs_regcache_h cache);
 
 /** Ask for all of it. Takes the index lock. */
 void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
@@ -409,13 +422,23 @@ int ucs_regcache_is_idling(ucs_regcache_h cache);
  *  left: the helper is to do it. The helper's own step has all time. */
 int ucs_regcache_idle_may(ucs_regcache_h cache, uint64_t ns);
 
-/** A region is to be deregistered. @return Nonzero if this is
- *  an idle step that leaves it: the helper will do it, or a later one. */
-int ucs_regcache_idle_leaves(ucs_regcache_h cache,
-                             ucs_regcache_region_t *region);
+/** A region is to be deregistered. @return Nonzero if this idle step has the time. */
+int ucs_regcache_idle_drops(ucs_regcache_h cache,
+                            ucs_regcache_region_t *region);
+
+/* --- leave.c --- */
+
+/** A use is over: learn when the rank's communication is. */
+void ucs_regcache_leave_learn(ucs_regcache_h cache, const ucs_use_t *use);
+
+/** The helper's step begins: look whether something is in use. */
+void ucs_regcache_leave_look(ucs_regcache_h cache);
+
+/** A region is to be deregistered. @return Nonzero if that waits, for a later step. */
+int ucs_regcache_leaves(ucs_regcache_h cache, ucs_regcache_region_t *region);
 
 /** Deregister what was left, unless it is wanted by now. */
-void ucs_regcache_idle_take_up(ucs_regcache_h cache);
+void ucs_regcache_leave_take_up(ucs_regcache_h cache);
 
 END_C_DECLS
 

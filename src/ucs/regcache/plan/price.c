@@ -69,15 +69,26 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
 /* A share as a whole number, of this */
 #define UCS_REGCACHE_WANTED_ALL 65536
 
-/* relaxed, both: a number */
-double ucs_regcache_wanted(ucs_regcache_h cache)
+/* relaxed, all: numbers */
+static double ucs_regcache_share(_Atomic(unsigned) *share)
 {
-    return (double)ucs_load_relaxed(&cache->plan.wanted) /
-           UCS_REGCACHE_WANTED_ALL;
+    return (double)ucs_load_relaxed(share) / UCS_REGCACHE_WANTED_ALL;
 }
 
-void ucs_regcache_set_wanted(ucs_regcache_h cache, double share)
+double ucs_regcache_wanted(ucs_regcache_h cache)
+{
+    return ucs_regcache_share(&cache->plan.wanted);
+}
+
+double ucs_regcache_wanted_any(ucs_regcache_h cache)
+{
+    return ucs_regcache_share(&cache->plan.wanted_any);
+}
+
+void ucs_regcache_set_wanted(ucs_regcache_h cache, double share, double any)
 {
     ucs_store_relaxed(&cache->plan.wanted,
                       (unsigned)(ucs_min(share, 1) * UCS_REGCACHE_WANTED_ALL));
+    ucs_store_relaxed(&cache->plan.wanted_any,
+                      (unsigned)(ucs_min(any, 1) * UCS_REGCACHE_WANTED_ALL));
 }

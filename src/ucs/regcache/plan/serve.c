@@ -131,6 +131,7 @@ static void ucs_regcache_serve_due(ucs_regcache_h cache,
 
     state = ucs_regcache_serve_begin(cache, item);
     ucs_regcache_unlock(cache);
+    cache->plan.did_plans |= (state == UCS_REGCACHE_STATE_DORMANT);
 
     if ((state == UCS_REGCACHE_STATE_LIVE) ||
         ((state == UCS_REGCACHE_STATE_DORMANT) &&

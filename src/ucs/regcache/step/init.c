@@ -16,7 +16,7 @@ ucs_status_t ucs_regcache_plan_init(ucs_regcache_h cache,
     ucs_store_relaxed(&plan->next_due, UCS_REGCACHE_TIME_NEVER);
     plan->is_deaf  = (params->policy == UCS_REGCACHE_POLICY_RENT);
     plan->sweep.at = UCS_REGCACHE_TIME_NEVER;
-    plan->idling.due = UCS_REGCACHE_TIME_NEVER;
+    plan->leaving.due = UCS_REGCACHE_TIME_NEVER;
     plan->lateness = UCS_REGCACHE_LATENESS_NS;
     plan->late_ns  = UCS_REGCACHE_LATENESS_NS;
     plan->queue_length    = params->dq_length;

@@ -143,6 +143,7 @@ static uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     }
     next = ucs_min(next, ucs_regcache_wakeup_queue(cache, now));
     next = ucs_min(next, cache->plan.sweep.at);
+    next = ucs_min(next, cache->plan.leaving.due);
     next = ucs_min(next, ucs_regcache_announced_next(cache));
     for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
         next = ucs_min(next, ucs_regcache_wakeup_expired(cache, list));
@@ -343,6 +344,7 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         }
         for (i = 0; i < total; ++i) {
             ucs_regcache_listen_use(cache, &uses[i]);
+            ucs_regcache_leave_learn(cache, &uses[i]);
             if (!ucs_regcache_windows_use(cache, &uses[i]) &&
                 (policy->use != NULL)) {
                 policy->use(cache, &uses[i]);
@@ -445,11 +447,18 @@ static uint64_t ucs_regcache_step_within(ucs_regcache_h cache, uint64_t now)
     return ucs_regcache_step_due(cache, next, now);
 }
 
+int ucs_regcache_step_did_plans(ucs_regcache_h cache)
+{
+    return cache->plan.did_plans;
+}
+
 uint64_t ucs_regcache_step(ucs_regcache_h cache, uint64_t now)
 {
+    cache->plan.did_plans = 0;
     cache->plan.idling.budget = UINT64_MAX;
     if (ucs_regcache_plan_is_used(cache)) {
-        ucs_regcache_idle_take_up(cache);
+        ucs_regcache_leave_look(cache);
+        ucs_regcache_leave_take_up(cache);
     }
     return ucs_regcache_step_within(cache, now);
 }
@@ -462,10 +471,9 @@ uint64_t ucs_regcache_idle_step(ucs_regcache_h cache, uint64_t now,
     ucs_add_relaxed(&cache->plan.idle_steps, 1);
     ucs_regcache_idle_begin(cache, spare_ns);
     if (ucs_regcache_plan_is_used(cache)) {
-        ucs_regcache_idle_take_up(cache);
+        ucs_regcache_leave_take_up(cache);
     }
     next = ucs_regcache_step_within(cache, now);
     ucs_regcache_idle_end(cache);
-    return cache->plan.idling.is_short ? now :
-                                         ucs_min(next, cache->plan.idling.due);
+    return cache->plan.idling.is_short ? now : next;
 }

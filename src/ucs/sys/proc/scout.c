@@ -3,6 +3,7 @@
 #include <ucs/sys/sync/futex.h>
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/spawn.h>
+#include <ucs/sys/proc/waited.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
@@ -41,6 +42,11 @@ struct ucs_scout {
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper has it; used by it only */
     int               no_waitv;
+    uint64_t          begun;    /* ns, when that turn began */
+    int               counts;   /* it is to be counted */
+    uint64_t          took;     /* ns, the latest turn; 0: it is not counted */
+    _Atomic(uint64_t) worked;   /* ns, all of them */
+    _Atomic(uint64_t) delayed;  /* ns, what was waited for it */
     uint64_t          cpu_ns;   /* at its stop */
     ucs_spawned_t     spawned;  /* has a stack while it is not joined */
     ucs_scout_h       next;     /* of those that were destroyed */
@@ -164,19 +170,38 @@ static int ucs_scout_look(ucs_scout_h scout, _Atomic(uint32_t) *bell,
 
 /* --- The thread ----------------------------------------------------------- */
 
+/* The turn is over and a core is idle again, so the waits that it caused have ended and
+ * are told. Those of others after it count for no more than the turn took. */
+static void ucs_scout_add_delay(ucs_scout_h scout, const ucs_waited_t *before)
+{
+    uint64_t took = scout->took;
+
+    if (took > 0) {
+        /* relaxed, both: sums, which only this thread changes */
+        ucs_add_relaxed(&scout->worked, took);
+        ucs_add_relaxed(&scout->delayed, ucs_min(ucs_waited_since(before), took));
+    }
+}
+
 /* This thread runs only if a core is idle */
 static void ucs_scout_give(ucs_scout_h scout)
 {
     uint32_t turn = UCS_SCOUT_LOOKS;
+    ucs_waited_t waited;
+
+    ucs_waited_read(&waited);
 
     /* acq_rel [S-TURN]: with the load in ucs_scout_await() */
     if (ucs_cas_acq_rel(&scout->turn, &turn, UCS_SCOUT_GIVES)) {
         ucs_futex_wake(&scout->turn, 1, UCS_FUTEX_PRIVATE);
     }
     /* acquire [S-TURN]: with the swap in ucs_scout_done() */
-    while (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES) {
+    while ((turn = ucs_load_acquire(&scout->turn)) == UCS_SCOUT_GIVES) {
         ucs_futex_wait(&scout->turn, UCS_SCOUT_GIVES, UCS_FUTEX_FOREVER,
                        UCS_FUTEX_PRIVATE);
+    }
+    if (turn == UCS_SCOUT_LOOKS) {
+        ucs_scout_add_delay(scout, &waited);
     }
 }
 
@@ -275,6 +300,8 @@ void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
     }
     /* acquire [S-TURN]: likewise, if it came with the bell */
     scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);
+    scout->begun    = ucs_clock_now();
+    scout->counts   = 0;
 }
 
 void ucs_scout_done(ucs_scout_h scout, uint64_t at)
@@ -287,7 +314,10 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
         ucs_scout_advance(scout, at);
     }
     ucs_store_relaxed(&scout->at, at);
-    /* release [S-TURN]: the time is seen with it by ucs_scout_give() */
+    if (scout->has_turn) {
+        scout->took = scout->counts ? ucs_clock_now() - scout->begun : 0;
+    }
+    /* release [S-TURN]: both times are seen with it by ucs_scout_give() */
     if (scout->has_turn &&
         ucs_cas_acq_rel(&scout->turn, &turn, UCS_SCOUT_LOOKS)) {
         ucs_futex_wake(&scout->turn, 1, UCS_FUTEX_PRIVATE);
@@ -305,6 +335,19 @@ uint64_t ucs_scout_cpu_ns(ucs_scout_h scout)
         (void)ucs_clock_read(clock, &cpu_ns);
     }
     return cpu_ns;
+}
+
+void ucs_scout_count(ucs_scout_h scout)
+{
+    scout->counts = 1;
+}
+
+void ucs_scout_delays(ucs_scout_h scout, uint64_t *worked_ns,
+                      uint64_t *delayed_ns)
+{
+    /* relaxed: the lesser one first, which is added last */
+    *delayed_ns = ucs_load_relaxed(&scout->delayed);
+    *worked_ns  = ucs_load_relaxed(&scout->worked);
 }
 
 void ucs_scout_stop(ucs_scout_h scout)

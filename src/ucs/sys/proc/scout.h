@@ -87,6 +87,20 @@ void ucs_scout_stop(ucs_scout_h scout);
  *  stop. */
 uint64_t ucs_scout_cpu_ns(ucs_scout_h scout);
 
+/** Count the present turn, as follows, if a core was idle as it came. By the helper. */
+void ucs_scout_count(ucs_scout_h scout);
+
+/**
+ * How long have the turns taken that were counted, and how much of that has some
+ * process waited for a processor (waited.h)? That is known when a core is idle again.
+ * Any thread.
+ *
+ * @param [out] worked_ns   Nanoseconds since the start.
+ * @param [out] delayed_ns  Likewise, at most @a worked_ns.
+ */
+void ucs_scout_delays(ucs_scout_h scout, uint64_t *worked_ns,
+                      uint64_t *delayed_ns);
+
 END_C_DECLS
 
 #endif

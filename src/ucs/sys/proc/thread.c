@@ -575,6 +575,19 @@ uint64_t ucs_thread_cpu_ns(ucs_thread_h thread)
     return cpu_ns;
 }
 
+void ucs_thread_count(ucs_thread_h thread)
+{
+    if (ucs_thread_is_helper()) {
+        ucs_scout_count(thread->scout);
+    }
+}
+
+void ucs_thread_delays(ucs_thread_h thread, uint64_t *worked_ns,
+                       uint64_t *delayed_ns)
+{
+    ucs_scout_delays(thread->scout, worked_ns, delayed_ns);
+}
+
 int ucs_thread_hold(void)
 {
     const struct timespec pause = {0, UCS_THREAD_PAUSE_NS};

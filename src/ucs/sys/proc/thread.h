@@ -153,6 +153,14 @@ int ucs_thread_is_running(ucs_thread_h thread);
  *          thread is joined. */
 uint64_t ucs_thread_cpu_ns(ucs_thread_h thread);
 
+/** Have @ref ucs_thread_delays count the present turn. From a step; does nothing if
+ *  another thread takes it. */
+void ucs_thread_count(ucs_thread_h thread);
+
+/** Of turns that were counted, as @ref ucs_scout_delays. */
+void ucs_thread_delays(ucs_thread_h thread, uint64_t *worked_ns,
+                       uint64_t *delayed_ns);
+
 /** @return Nonzero if the caller is a helper thread, not a thread of the
  *          program that takes a step. */
 int ucs_thread_is_helper(void);

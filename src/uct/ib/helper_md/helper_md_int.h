@@ -113,10 +113,8 @@ ucs_status_t uct_helper_md_create_cache(uct_helper_md_t *md);
  *  registers. */
 void uct_helper_md_check_marks(uct_helper_md_t *md);
 
-/** The helper thread is made: it has not been moved yet; or it is gone. Under the
- *  session's lock. */
+/** The helper thread is made: it has not been moved yet. Under the session's lock. */
 void uct_helper_place_begin(void);
-void uct_helper_place_end(void);
 
 /** It may run near this domain's device as well. Under the session's lock. */
 void uct_helper_place_add(const uct_helper_md_t *md);

@@ -75,6 +75,9 @@ static uint64_t uct_helper_md_step(void *arg, uint64_t now)
     next = md->is_planned ? uct_helper_md_visit_node(md, now) : 0;
     if (next == 0) {
         next = ucs_regcache_step(md->cache, now);
+        if (ucs_regcache_step_did_plans(md->cache)) {
+            ucs_thread_count(md->thread);
+        }
     } else {
         ucs_regcache_rested(md->cache);
     }

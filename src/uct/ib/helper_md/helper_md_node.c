@@ -3,7 +3,7 @@
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
-#include <ucs/sys/io/own_fd.h>
+#include <ucs/sys/proc/waited.h>
 
 #include <limits.h>
 #include <sched.h>
@@ -28,24 +28,16 @@ typedef struct uct_helper_place {
     cpu_set_t               bound;       /* what it moved to */
     uint64_t                turn_at;     /* ns */
     int                     rests;
-    ucs_own_fd_t            waits;       /* where the kernel tells how long the first
-                                            thread has waited for a processor */
-    double                  wanted;      /* share of the helper's work that a rank
-                                            waits for */
+    double                  waits;       /* share of its work that ranks would wait
+                                            for at any time */
 } uct_helper_place_t;
 
 static uct_helper_place_t uct_helper_place;
 
-/* Kept open, as the process's mappings are (range.c). A child forgets its parent's. */
 void uct_helper_place_begin(void)
 {
-    uct_helper_place = (uct_helper_place_t){.waits = UCS_OWN_FD_INIT};
-    (void)ucs_own_fd_open(&uct_helper_place.waits, "/proc/self/schedstat");
-}
-
-void uct_helper_place_end(void)
-{
-    ucs_own_fd_close(&uct_helper_place.waits);
+    uct_helper_place = (uct_helper_place_t){};
+    ucs_waited_begin();
 }
 
 void uct_helper_place_add(const uct_helper_md_t *md)
@@ -158,23 +150,6 @@ static void uct_helper_md_rest(uct_helper_md_t *md, int rests)
     }
 }
 
-/* The first thread communicates in most programs. @return What it has waited for a
- * processor, ns; 0: unknown. */
-static uint64_t uct_helper_place_waited(void)
-{
-    ucs_own_fd_t *own         = &uct_helper_place.waits;
-    unsigned long long waited = 0;
-    char text[64]             = "";
-    int fd                    = ucs_own_fd_get(own);
-
-    if ((fd < 0) || (pread(fd, text, sizeof(text) - 1, 0) <= 0) ||
-        (ucs_own_fd_get(own) != fd) ||
-        (sscanf(text, "%*u %llu", &waited) != 1)) {
-        return 0;
-    }
-    return waited;
-}
-
 /* --- Registrations of the device ------------------------------------------ */
 
 /* Of a large limit ranks that have a thousandth of it need not look at the others,
@@ -241,6 +216,9 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
     cpu_set_t cpus            = place->allowed;
+    unsigned processors       = CPU_COUNT(&place->allowed);
+    unsigned others;
+    pid_t beside;
     int has_core;
 
     if (!ucs_node_mend(md->node, now)) {
@@ -248,8 +226,9 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
                         "rank goes on by itself, with the whole of its budget");
     }
 
-    place->wanted = ucs_node_wanted(md->node, now, uct_helper_place_waited(),
-                                    CPU_COUNT(&place->allowed));
+    place->waits = ucs_node_waits(md->node, now, ucs_waited_ns(), processors);
+    beside       = ucs_node_beside(md->node, processors, &others);
+    ucs_waited_beside(beside, others);
     has_core = ucs_node_find_core(md->node, &cpus);
     if (!uct_helper_md_is_idle(&md->config)) {
         uct_helper_md_move(md, &cpus);
@@ -263,6 +242,7 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
+    uint64_t worked, delayed;
 
     if (md->node == NULL) {
         return 0;
@@ -284,6 +264,9 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
         ucs_thread_release_binding(md->thread);
     }
     uct_helper_md_rest(md, place->rests);
-    ucs_regcache_set_wanted(md->cache, place->wanted);
+    ucs_thread_delays(md->thread, &worked, &delayed);
+    ucs_regcache_set_wanted(md->cache,
+                            ucs_node_wanted(md->node, worked, delayed),
+                            place->waits);
     return place->rests ? place->turn_at : 0;
 }

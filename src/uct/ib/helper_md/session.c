@@ -11,6 +11,7 @@
 #include <ucs/sys/proc/process.h>
 #include <uct/ib/helper_md/report/report.h>
 #include <ucs/sys/proc/spawn.h>
+#include <ucs/sys/proc/waited.h>
 #include <uct/ib/helper_md/report/trace_record.h>
 #include <uct/ib/helper_md/watch/trust.h>
 
@@ -301,7 +302,7 @@ static void uct_helper_session_drop_unused(void)
         session->cpu_ns = uct_helper_session_cpu_ns();
         ucs_thread_destroy(session->thread);
         session->thread = NULL;
-        uct_helper_place_end();
+        ucs_waited_end();
     }
 }
 

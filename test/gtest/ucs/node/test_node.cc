@@ -366,36 +366,88 @@ TEST_F(test_node_cores, are_those_that_no_rank_holds)
 }
 
 /* In seconds, by a rank that waits for a tenth, a fifth of the time */
-TEST_F(test_node_cores, wanted_as_far_as_ranks_wait)
+TEST_F(test_node_cores, work_is_waited_for_at_any_time_as_far_as_ranks_wait)
 {
     static constexpr uint64_t SECOND = 1000000000;
 
     test_rank first(open(UINT64_MAX));
     uint64_t now = SECOND, waited = SECOND / 2;
-    auto wanted  = [&](unsigned ms, unsigned processors) {
+    auto any     = [&](unsigned ms, unsigned processors) {
         double share = 0;
         for (unsigned i = 0; i < 80; ++i) {
             now    += SECOND / 4;
             waited += ms * SECOND / 4 / 1000;
-            share   = ucs_node_wanted(first.node(), now, waited, processors);
+            share   = ucs_node_waits(first.node(), now, waited, processors);
         }
-        EXPECT_EQ(share, first.figures().wanted);
         return share;
     };
 
-    EXPECT_EQ(0, ucs_node_wanted(first.node(), now, waited, 2));
-    EXPECT_NEAR(0.1, wanted(100, 2), 1e-3);
-    EXPECT_NEAR(0.2, wanted(200, 2), 1e-3);
-    EXPECT_EQ(first.figures().wanted, ucs_node_wanted(first.node(), now, waited, 2))
+    EXPECT_EQ(0, ucs_node_waits(first.node(), now, waited, 2));
+    EXPECT_NEAR(0.1, any(100, 2), 1e-3);
+    EXPECT_NEAR(0.2, any(200, 2), 1e-3);
+    EXPECT_NEAR(0.2, ucs_node_waits(first.node(), now, waited, 2), 1e-3)
             << "no time passed";
     {
         test_rank second(open(UINT64_MAX)), third(open(UINT64_MAX));
-        EXPECT_NEAR(0.3, wanted(200, 2), 1e-3) << "three share two";
-        EXPECT_NEAR(0.2, wanted(200, 4), 1e-3);
-        EXPECT_EQ(1, wanted(900, 1));
+        EXPECT_NEAR(0.3, any(200, 2), 1e-3) << "three share two";
+        EXPECT_NEAR(0.2, any(200, 4), 1e-3);
+        EXPECT_EQ(1, any(900, 1));
     }
     waited = 0;
-    EXPECT_NEAR(0, wanted(0, 2), 1e-3) << "it is not known any more";
+    EXPECT_NEAR(0, any(0, 2), 1e-3) << "it is not known any more";
+}
+
+/* In milliseconds: the helper's work, and how much of it was waited for */
+TEST_F(test_node_cores, work_that_was_done_is_wanted_as_far_as_ranks_waited)
+{
+    static constexpr uint64_t MS = 1000000;
+
+    test_rank rank(open(UINT64_MAX));
+    uint64_t worked = 0, delayed = 0;
+    auto wanted     = [&](unsigned work, unsigned delay) {
+        worked       += work * MS;
+        delayed      += delay * MS;
+        double share  = ucs_node_wanted(rank.node(), worked, delayed);
+        EXPECT_EQ(share, rank.figures().wanted);
+        return share;
+    };
+
+    EXPECT_EQ(0, wanted(10, 10)) << "of no more than at any time";
+    ucs_node_waits(rank.node(), 1, 0, 2);
+    double any = ucs_node_waits(rank.node(), 1000 * MS, 800 * MS, 1);
+    EXPECT_NEAR(0.27, any, 0.01);
+    EXPECT_EQ(any, wanted(0, 0));
+    wanted(1000, 0);
+    EXPECT_NEAR(0, wanted(0, 0), 0.01) << "what was done at first is forgotten";
+    EXPECT_NEAR(0.1, wanted(1000, 100), 0.01);
+    EXPECT_NEAR(0.1, wanted(0, 0), 0.01) << "as long as nothing else is done";
+}
+
+/* Before the helper has done anything */
+TEST_F(test_node_cores, work_that_was_not_tried_is_wanted_as_at_any_time)
+{
+    static constexpr uint64_t MS = 1000000;
+
+    test_rank rank(open(UINT64_MAX));
+    ucs_node_waits(rank.node(), 1, 0, 2);
+    double any = ucs_node_waits(rank.node(), 1000 * MS, 800 * MS, 1);
+    EXPECT_GT(any, 0.2);
+    EXPECT_EQ(any, ucs_node_wanted(rank.node(), 0, 0));
+    EXPECT_NEAR(any / 2, ucs_node_wanted(rank.node(), MS, 0), 0.01);
+}
+
+TEST_F(test_node_cores, the_others_waits_are_looked_at_in_turn)
+{
+    unsigned others = 7;
+
+    test_rank first(open(UINT64_MAX));
+    EXPECT_EQ(0, ucs_node_beside(first.node(), 1, &others)) << "it is alone";
+    EXPECT_EQ(0u, others);
+    test_rank second(open(UINT64_MAX)), third(open(UINT64_MAX));
+    EXPECT_EQ(0, ucs_node_beside(first.node(), 3, &others)) << "one for each";
+    /* The ranks of this test are one process */
+    EXPECT_EQ(getpid(), ucs_node_beside(first.node(), 2, &others));
+    EXPECT_EQ(2u, others);
 }
 
 /* Two cores for three helpers */

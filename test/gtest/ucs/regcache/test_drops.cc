@@ -208,3 +208,75 @@ TEST_F(test_regcache_drops, a_use_without_an_end_does_not_keep_the_helper_awake)
     EXPECT_GE(150u, w->steps - steps);
     w->put(memh);
 }
+
+/** Deregistrations that wait until the rank's communication is over. */
+class test_regcache_leave : public test_regcache_order {
+protected:
+    void SetUp() override
+    {
+        make(UCS_REGCACHE_POLICY_PREDICT);
+        w->params.max_slowdown = 0.0001; /* a collision costs more than to hold */
+        w->open();
+    }
+
+    /* One buffer's use ends as another's goes on, again and again. @return For how long
+     *         the one stays registered then, as the other is used for @a more_ns, ns */
+    uint64_t held(double any, uint64_t more_ns)
+    {
+        ucs_regcache_set_wanted(w->cache, 0, any);
+        for (unsigned i = 0; i < 40; ++i) {
+            m_held = round(more_ns);
+            w->advance(3000 * MS);
+        }
+        return m_held;
+    }
+
+    uint64_t round(uint64_t more_ns)
+    {
+        ucs_regcache_memh_t one   = w->get(buffer(0), MB, 1);
+        ucs_regcache_memh_t other = w->get(buffer(1), MB, 2);
+        uint64_t end, until;
+
+        w->advance(5 * MS);
+        w->put(one);
+        end = until = w->now;
+        for (bool is_over = false; until == w->now; ) {
+            w->advance(100 * US);
+            if (!is_over && (w->now >= end + more_ns)) {
+                w->put(other);
+                is_over = true;
+            }
+            if (w->is_registered(buffer(0), MB) || !is_over) {
+                if (w->is_registered(buffer(0), MB)) {
+                    m_until = w->now;
+                }
+                until = w->now;
+            }
+        }
+        return m_until - end;
+    }
+
+    uint64_t m_held = 0, m_until = 0;
+};
+
+TEST_F(test_regcache_leave, at_once_where_nobody_waits)
+{
+    EXPECT_LE(held(0, 20 * MS), 2 * MS);
+}
+
+/* And for as long as a use has taken: its partners' may go on */
+TEST_F(test_regcache_leave, until_nothing_is_in_use_where_ranks_wait)
+{
+    uint64_t ns = held(1, 20 * MS);
+    EXPECT_GE(ns, 20 * MS);
+    EXPECT_LE(ns, 70 * MS);
+}
+
+/* A use that does not end, as a receive that nobody sends to */
+TEST_F(test_regcache_leave, no_longer_than_it_is_worth)
+{
+    uint64_t ns = held(1, 2000 * MS);
+    EXPECT_GE(ns, 20 * MS);
+    EXPECT_LE(ns, 150 * MS);
+    EXPECT_LE(held(0.1, 2000 * MS), ns / 5);
+}

@@ -389,7 +389,7 @@ TEST_F(test_hear, the_helper_beside_the_rank_keeps_none_waiting)
 
 TEST_F(test_hear, what_somebody_waits_for_it_saves_nobody)
 {
-    ucs_regcache_set_wanted(m_world.cache, 2);
+    ucs_regcache_set_wanted(m_world.cache, 2, 2);
     EXPECT_EQ(0, saved(false, 0));
 }
 

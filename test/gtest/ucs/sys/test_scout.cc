@@ -123,3 +123,27 @@ TEST_F(test_scout, a_turn_that_is_given_during_a_step_is_still_to_come)
     ucs_scout_done(m_scout, UINT64_MAX);
     EXPECT_TRUE(ends_before_bell(1000));
 }
+
+/* Turns that the step has counted, which came from the scout */
+TEST_F(test_scout, tells_how_long_its_turns_took)
+{
+    uint64_t worked, delayed;
+
+    ucs_scout_start(m_scout);
+    await();
+    ucs_scout_done(m_scout, ucs_clock_now());
+    for (bool counts : {false, true, false, true}) {
+        await();
+        if (counts) {
+            ucs_scout_count(m_scout);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(counts ? 5 : 100));
+        ucs_scout_done(m_scout, ucs_clock_now());
+        await(); /* by then the one before has been added */
+        ucs_scout_done(m_scout, ucs_clock_now());
+    }
+    ucs_scout_delays(m_scout, &worked, &delayed);
+    EXPECT_GE(worked, 10 * MS);
+    EXPECT_LT(worked, 100 * MS) << "those that were not counted";
+    EXPECT_LE(delayed, worked);
+}
