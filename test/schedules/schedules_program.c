@@ -138,6 +138,8 @@ int sim_program_run(uint64_t seed, ucs_regcache_policy_t policy,
         return !sim_is_violated();
     }
     sim_inside_bind(sim_world.cache);
+    /* In half of the programs ranks wait for processors */
+    ucs_regcache_set_wanted(sim_world.cache, 0, (seed & 4) ? 1 : 0);
     sim_check = sim_inside_check;
     sim_program_fibers(seed);
     sim_run();
