@@ -181,8 +181,8 @@ double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
 /**
  * How much of the helper's work did ranks wait for? It begins where nothing else is
  * ready to run, but what has begun ends, and a registration may take longer than a
- * message. The latest work counts. It is no more than of work at any time, and that as
- * long as little has been done. By one thread, before each step.
+ * message. The latest work counts. The share is at most that of @ref ucs_node_waits, and
+ * near it until some work was done. By one thread, before each step.
  *
  * @param [in] worked_ns   What the helper has worked since it began.
  * @param [in] delayed_ns  For how much of that some rank waited.

@@ -235,22 +235,20 @@ protected:
     {
         ucs_regcache_memh_t one   = w->get(buffer(0), MB, 1);
         ucs_regcache_memh_t other = w->get(buffer(1), MB, 2);
-        uint64_t end, until;
+        bool is_over              = false;
+        uint64_t end;
 
         w->advance(5 * MS);
         w->put(one);
-        end = until = w->now;
-        for (bool is_over = false; until == w->now; ) {
+        end = w->now;
+        while (!is_over || w->is_registered(buffer(0), MB)) {
+            if (w->is_registered(buffer(0), MB)) {
+                m_until = w->now;
+            }
             w->advance(100 * US);
             if (!is_over && (w->now >= end + more_ns)) {
                 w->put(other);
                 is_over = true;
-            }
-            if (w->is_registered(buffer(0), MB) || !is_over) {
-                if (w->is_registered(buffer(0), MB)) {
-                    m_until = w->now;
-                }
-                until = w->now;
             }
         }
         return m_until - end;

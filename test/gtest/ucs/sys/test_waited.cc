@@ -71,9 +71,10 @@ TEST_F(test_waited, one_of_two_waits_and_stands_for_others)
     ucs_waited_read(&before);
     ASSERT_EQ(pid, before.pid);
     /* It has waited once it is told so */
-    do {
+    while (before.beside == 0) {
         usleep(1000);
-    } while ((before.beside == 0) && (ucs_waited_read(&before), true));
+        ucs_waited_read(&before);
+    }
     while (ucs_waited_since(&before) < 5000000) {
         usleep(1000);
     }
