@@ -123,19 +123,23 @@ size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
     return (victim == NULL) ? 0 : ucs_regcache_evict_victim(cache, victim);
 }
 
+/* Under the lock */
+static int ucs_regcache_passes_ceiling(ucs_regcache_h cache)
+{
+    return (cache->stats.pinned_bytes > cache->config.max_pinned) ||
+           (cache->stats.regions > cache->config.max_regions);
+}
+
+/* What is in use is left, and its last user looks again. The lock is let go on the way,
+ * so what others read is not changed before the end: a helper that found no ceiling
+ * passed would not come back. */
 void ucs_regcache_trim(ucs_regcache_h cache)
 {
     ucs_regcache_lock(cache);
-    ucs_store_relaxed(&cache->is_over, 0);
-    while (((cache->stats.pinned_bytes > cache->config.max_pinned) ||
-            (cache->stats.regions > cache->config.max_regions)) &&
+    while (ucs_regcache_passes_ceiling(cache) &&
            (ucs_regcache_evict(cache, UCS_REGCACHE_CLASS_LAST) > 0)) {
     }
-    /* What is in use is left, and its last user looks again */
-    if ((cache->stats.pinned_bytes > cache->config.max_pinned) ||
-        (cache->stats.regions > cache->config.max_regions)) {
-        ucs_store_relaxed(&cache->is_over, 1);
-    }
+    ucs_store_relaxed(&cache->is_over, ucs_regcache_passes_ceiling(cache));
     ucs_regcache_unlock(cache);
 }
 
