@@ -5,8 +5,10 @@
 
 #include <ucs/sys/math.h>
 
-double ucs_predict_course_cost(const ucs_predict_course_t *course,
-                               const ucs_predict_price_t *price, double gap_ns)
+/* But for what the helper looks for */
+static double ucs_predict_course_held(const ucs_predict_course_t *course,
+                                      const ucs_predict_price_t *price,
+                                      double gap_ns)
 {
     /* What is not held at all goes when the helper hears of it, unless it is
      * gone by then */
@@ -45,6 +47,13 @@ double ucs_predict_course_cost(const ucs_predict_course_t *course,
     kept = ucs_min(gap_ns - begin, due - begin + price->rent_ns);
     return cost + (kept / price->rent_ns) +
            ((gap_ns > due + price->rent_ns) ? missed : 0);
+}
+
+double ucs_predict_course_cost(const ucs_predict_course_t *course,
+                               const ucs_predict_price_t *price, double gap_ns)
+{
+    return ucs_predict_course_held(course, price, gap_ns) +
+           (course->looks * price->look);
 }
 
 /* A little in favour of renting, whose cost is bounded */

@@ -27,8 +27,8 @@
  *     cost <= 1.125 * rent + 2 + one gap
  *          <= 2.25 * offline keep-or-drop + 2 + one gap
  *
- * beside the helper's delays. One gap is 3 where its plan held for the rent time at
- * most.
+ * beside the helper's delays. One gap is 4 where its plan held for the rent time at
+ * most: looks for a key cost one missed use at most.
  */
 
 BEGIN_C_DECLS
@@ -49,6 +49,7 @@ typedef struct ucs_predict_course {
     double hold_ns; /**< registered until then */
     double due_ns;  /**< and from then on again; below 0: never */
     int    drops;   /**< the thread that ends the use deregisters it */
+    double looks;   /**< of the helper, for the key that tells due_ns */
 } ucs_predict_course_t;
 
 /** How plans have done. All zero: nothing is known. */

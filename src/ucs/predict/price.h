@@ -37,6 +37,7 @@ typedef struct ucs_predict_price {
                              0 to 1 */
     double saved_late;  /**< as saved, also where a plan comes too late: an announcement
                              that was left to it saves nothing then */
+    double look;        /**< missed uses that a look of the helper for a key costs */
 } ucs_predict_price_t;
 
 /** @return Nonzero if it is cheaper that the thread that ends a use deregisters

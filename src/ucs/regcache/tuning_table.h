@@ -62,6 +62,13 @@ UCS_TUNING(double, step_ns, 10000, "ns",
            "of the processor that a step of the helper takes",
            "half: -0.2 (-0.4); double: +0.5 (+0.9)")
 
+UCS_TUNING(double, look_ns, 1000, "ns",
+           "of run time that a look of the helper costs the job: a rank that becomes "
+           "ready while the helper has a core may be put on another's, and the two "
+           "share it for milliseconds. Two ranks on two cores lost 4 us a look (MG), "
+           "ranks that are bound nothing; a tenth of a step",
+           "half: 0 (+10.3); double: +4.7 (+20) (2026-11-30); looks not counted in J")
+
 /* The soft ceiling (register/soft.c) */
 UCS_TUNING(double, soft_weight, 5, "times",
            "what a use is known to have lost for want of room under the soft "

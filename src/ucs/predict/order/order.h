@@ -76,7 +76,7 @@ typedef struct ucs_predict_forecast {
     uint64_t          duration_ns; /**< a use of it takes that long */
     uint64_t          watch_ns;    /**< from then on a key may come that tells due_ns;
                                         0: none will */
-    uint64_t          every_ns;    /**< and it must be heard of so soon */
+    uint64_t          every_ns;    /**< and it is to be looked for so often */
     int               drops;       /**< the thread that ends its next use deregisters
                                         it */
 } ucs_predict_forecast_t;

@@ -47,11 +47,10 @@ uint64_t ucs_predict_order_due(const order_buffer_t *buffer, int plan)
     }
 }
 
-/* @return By which key the plan that is followed goes; ORDER_KEY_LAST: by none */
-static unsigned order_plan_key(const order_buffer_t *buffer,
-                               const order_label_t *label)
+/* @return By which key the plan goes; ORDER_KEY_LAST: by none */
+static unsigned order_plan_key(const order_label_t *label, int plan)
 {
-    switch (buffer->choice) {
+    switch (plan) {
     case UCS_PREDICT_PLAN_KEY:
         return label->key;
     case UCS_PREDICT_PLAN_BURST:
@@ -59,6 +58,33 @@ static unsigned order_plan_key(const order_buffer_t *buffer,
     default:
         return ORDER_KEY_LAST;
     }
+}
+
+/* Of a plan that goes by a key */
+static double order_plan_wait(ucs_predict_order_h order,
+                              const order_label_t *label, int plan,
+                              const ucs_predict_price_t *price)
+{
+    return ucs_predict_order_key_wait(
+            order, &label->keys[order_plan_key(label, plan)],
+            (plan == UCS_PREDICT_PLAN_KEY) ? label->share : ORDER_SHARE_LEAST,
+            price);
+}
+
+double ucs_predict_order_looks(ucs_predict_order_h order,
+                               const order_label_t *label, int plan,
+                               const ucs_predict_price_t *price,
+                               uint64_t gap_start, double gap_ns)
+{
+    unsigned i = order_plan_key(label, plan);
+    int is_heard;
+
+    return (i == ORDER_KEY_LAST) ?
+                   0 :
+                   ucs_predict_order_key_looks(
+                           order, label, i,
+                           order_plan_wait(order, label, plan, price), price,
+                           gap_start, gap_ns, &is_heard);
 }
 
 /* What is overdue is told again, for it may have been given up: while another length of
@@ -84,7 +110,7 @@ void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
                                              &buffer->price);
     }
     due = ucs_predict_order_due(buffer, buffer->choice);
-    if ((due != 0) && ((i == order_plan_key(buffer, label)) || (due < now))) {
+    if ((due != 0) && ((i == order_plan_key(label, buffer->choice)) || (due < now))) {
         ucs_predict_order_change(order, buffer);
     }
 }
@@ -120,22 +146,17 @@ static void order_forecast_watch(ucs_predict_order_h order,
                                  ucs_predict_forecast_t *forecast)
 {
     const ucs_predict_delays_t *own = &label->keys[ORDER_KEY_START].delays;
-    const order_key_t *key = &label->keys[order_plan_key(buffer, label)];
-    unsigned share         = (buffer->choice == UCS_PREDICT_PLAN_KEY) ?
-                                     label->share :
-                                     ORDER_SHARE_LEAST;
-    double wait            = ucs_predict_order_key_wait(order, key, share,
-                                                        &buffer->price);
-    double least           = order->tuning.bound_least *
-                             ucs_predict_delays_at(own, 0);
-    double most            = own->sorted[own->count - 1];
+    double wait = order_plan_wait(order, label, buffer->choice, &buffer->price);
+    double most = own->sorted[own->count - 1];
+    order_watch_t watch;
 
-    forecast->watch_ns = buffer->start_ns +
-                         (uint64_t)ucs_max(least - wait, 0);
-    forecast->every_ns = (uint64_t)(wait - buffer->price.register_ns);
+    ucs_predict_order_key_watch(order, label, wait, &buffer->price, &watch);
+    forecast->watch_ns = buffer->start_ns + (uint64_t)watch.from_ns;
+    forecast->every_ns = (uint64_t)watch.every_ns;
     forecast->until_ns = ucs_predict_sat_add(
             buffer->start_ns,
-            ucs_predict_sat_ceil(most + buffer->price.rent_ns));
+            ucs_predict_sat_ceil(ucs_min(most + buffer->price.rent_ns,
+                                         watch.until_ns)));
 }
 
 static void order_forecast(ucs_predict_order_h order,
@@ -156,7 +177,7 @@ static void order_forecast(ucs_predict_order_h order,
     forecast->drops   = ucs_predict_order_drops(buffer);
     forecast->is_known = (plan != UCS_PREDICT_PLAN_RENT);
     if ((forecast->due_ns == 0) && (label != NULL) &&
-        (order_plan_key(buffer, label) != ORDER_KEY_LAST)) {
+        (order_plan_key(label, plan) != ORDER_KEY_LAST)) {
         order_forecast_watch(order, buffer, label, forecast);
     }
     if (forecast->due_ns != 0) {

@@ -50,6 +50,8 @@ static void order_judge(ucs_predict_order_h order, order_buffer_t *buffer,
         course.drops   = (plan == UCS_PREDICT_PLAN_DROP) &&
                          (course.hold_ns == 0) &&
                          ucs_predict_price_drops(price);
+        course.looks   = ucs_predict_order_looks(order, label, plan, price,
+                                                 start, gap_ns);
         cost[plan]     = ucs_predict_course_cost(&course, price, gap_ns);
     }
     ucs_predict_newcomers_return(&order->newcomers, buffer->newcomer,

@@ -58,6 +58,9 @@ enum {
  * drops it: of gaps that alternate one would be missed otherwise */
 #define ORDER_DROPS 2
 
+/* A look costs so many missed uses at least, where a watch is to end */
+#define ORDER_LOOK_LEAST 1e-9
+
 typedef struct order_key {
     ucs_predict_ref_t    label;      /* or sound, by the place of the key;
                                         generation 0: none */
@@ -279,6 +282,33 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
                                   const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price);
 
+/** When the helper looks for a key; ns after the gap has begun. */
+typedef struct order_watch {
+    double from_ns;  /**< for the first time: sooner it has nothing to say */
+    double every_ns; /**< and so long after that: what it finds can still be registered
+                          in time */
+    double until_ns; /**< it stops when its looks have cost a missed use */
+} order_watch_t;
+
+/** @param [in]  wait   So long after the key the use comes, ns.
+ *  @param [out] watch  When it is looked for it. */
+void ucs_predict_order_key_watch(ucs_predict_order_h order,
+                                 const order_label_t *label, double wait,
+                                 const ucs_predict_price_t *price,
+                                 order_watch_t *watch);
+
+/** How often was it looked for the key in place @a i in the gap from @a gap_start, which
+ *  was @a gap_ns long?
+ *
+ *  @param [in]  wait      As of @ref ucs_predict_order_key_watch.
+ *  @param [out] is_heard  Whether it came, and not after the last look. */
+double ucs_predict_order_key_looks(ucs_predict_order_h order,
+                                   const order_label_t *label, unsigned i,
+                                   double wait,
+                                   const ucs_predict_price_t *price,
+                                   uint64_t gap_start, double gap_ns,
+                                   int *is_heard);
+
 /** What each plan by the key in place @a i alone would have cost in the gap from
  *  @a gap_start to @a now, which is @a gap_ns long. */
 void ucs_predict_order_key_rate(ucs_predict_order_h order,
@@ -324,6 +354,13 @@ void ucs_predict_order_fire(ucs_predict_order_h order, order_buffer_t *buffer,
  *  come. */
 void ucs_predict_order_source_announce(ucs_predict_order_h order,
                                        order_source_t *source, uint64_t now);
+
+/** @return How often the helper has looked for the key of a plan in the gap from
+ *          @a gap_start, which was @a gap_ns long. */
+double ucs_predict_order_looks(ucs_predict_order_h order,
+                               const order_label_t *label, int plan,
+                               const ucs_predict_price_t *price,
+                               uint64_t gap_start, double gap_ns);
 
 /** @return For how long a plan holds a buffer after its latest use, ns. */
 double ucs_predict_order_hold(const order_buffer_t *buffer,

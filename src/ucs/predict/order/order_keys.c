@@ -203,24 +203,71 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
                    price->react_ns + price->register_ns);
 }
 
+void ucs_predict_order_key_watch(ucs_predict_order_h order,
+                                 const order_label_t *label, double wait,
+                                 const ucs_predict_price_t *price,
+                                 order_watch_t *watch)
+{
+    const ucs_predict_delays_t *own = &label->keys[ORDER_KEY_START].delays;
+
+    watch->from_ns  = ucs_max(order->tuning.bound_least *
+                                      ucs_predict_delays_at(own, 0) -
+                              wait, 0);
+    watch->every_ns = ucs_max(wait - price->register_ns - price->react_ns,
+                              price->react_ns);
+    watch->until_ns = watch->from_ns +
+                      watch->every_ns / ucs_max(price->look, ORDER_LOOK_LEAST);
+}
+
 /*
  * Learning: what the gap that is over says of its keys
  */
 
-/* @return How long after the gap began it is to be registered, ns; -1: it is not known */
-static double order_key_due(ucs_predict_order_h order, const order_key_t *key,
-                            unsigned share, const ucs_predict_price_t *price,
-                            uint64_t gap_start)
+double ucs_predict_order_key_looks(ucs_predict_order_h order,
+                                   const order_label_t *label, unsigned i,
+                                   double wait,
+                                   const ucs_predict_price_t *price,
+                                   uint64_t gap_start, double gap_ns,
+                                   int *is_heard)
 {
-    double due_ns;
+    uint64_t fired = label->keys[i].fired_ns;
+    double came    = (double)fired - (double)gap_start;
+    order_watch_t watch;
 
-    if ((key->fired_ns == 0) ||
-        (key->delays.count < order_share_every(share))) {
-        return -1;
+    *is_heard = (fired != 0);
+    if (i < ORDER_KEY_FIRST) {
+        return 0; /* the gap begins with it */
     }
-    due_ns = (double)key->fired_ns - (double)gap_start +
-             ucs_predict_order_key_wait(order, key, share, price);
-    return ucs_max(due_ns, 0);
+    ucs_predict_order_key_watch(order, label, wait, price, &watch);
+    came       = *is_heard ? came : gap_ns;
+    *is_heard &= (came <= watch.until_ns);
+    return ucs_max(ucs_min(came, watch.until_ns) - watch.from_ns, 0) /
+           watch.every_ns;
+}
+
+/* What a plan by the key comes to in the gap */
+static void order_key_course(ucs_predict_order_h order,
+                             const order_label_t *label, unsigned i,
+                             unsigned share, const ucs_predict_price_t *price,
+                             uint64_t gap_start, double gap_ns,
+                             ucs_predict_course_t *course)
+{
+    const order_key_t *key = &label->keys[i];
+    int is_heard;
+    double wait;
+
+    course->due_ns = -1;
+    course->looks  = 0;
+    if (key->delays.count < order_share_every(share)) {
+        return;
+    }
+    wait          = ucs_predict_order_key_wait(order, key, share, price);
+    course->looks = ucs_predict_order_key_looks(order, label, i, wait, price,
+                                                gap_start, gap_ns, &is_heard);
+    if (is_heard) {
+        course->due_ns = ucs_max((double)key->fired_ns - (double)gap_start +
+                                 wait, 0);
+    }
 }
 
 void ucs_predict_order_key_rate(ucs_predict_order_h order,
@@ -239,9 +286,11 @@ void ucs_predict_order_key_rate(ucs_predict_order_h order,
     float *cost;
 
     for (share = 0; share < order_key_shares(i); ++share) {
-        course.due_ns = order_key_due(order, key, share, price, gap_start);
+        order_key_course(order, owner, i, share, price, gap_start, gap_ns,
+                         &course);
         if (share == ORDER_SHARE_LEAST) {
             burst.due_ns = course.due_ns;
+            burst.looks  = course.looks;
         }
         cost  = order_share_cost(owner, i, share);
         *cost = (float)(*cost * decay +

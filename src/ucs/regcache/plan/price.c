@@ -61,8 +61,12 @@ void ucs_regcache_price(ucs_regcache_h cache, ucs_regcache_region_t *region,
     price->buffer.late_ns     = cache->plan.late_ns;
     price->buffer.saved       = 0;
     price->buffer.saved_late  = 0;
-    /* It is as much in the way as a registration */
+    /* It is as much in the way as a registration. A look is for all that are looked
+     * for. */
     price->buffer.drop_work   = terms->deregister_ns / missed_ns;
+    price->buffer.look        = cache->tuning.look_ns / missed_ns /
+                                (cache->plan.rq.count[UCS_REGCACHE_RQ_WATCHED] +
+                                 1);
     price->buffer.wanted      = ucs_regcache_wanted(cache);
 }
 

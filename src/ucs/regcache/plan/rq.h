@@ -53,6 +53,7 @@ typedef struct ucs_regcache_rq_item {
     uint64_t                    time;         /* ns */
     uint64_t                    deadline;     /* ns, as predicted */
     uint64_t                    use_end;      /* ns, when that use would end */
+    uint64_t                    every;        /* ns, between two looks for it */
     uint64_t                    until;        /* ns, when it is given up */
     uint64_t                    hold;         /* ns, after its latest use; 0: it
                                                  is not to be held */

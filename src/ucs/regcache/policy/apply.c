@@ -112,18 +112,18 @@ static void ucs_regcache_apply_unknown(ucs_regcache_h cache,
                                        const ucs_predict_forecast_t *forecast,
                                        uint64_t now)
 {
-    /* Of a window the helper is told when the walk leaves the one before. Of others
-     * it looks for news no more often than for ends (price.c). */
-    uint64_t every = ucs_load_relaxed(&buffer->region->is_window) ?
-                             cache->tuning.patrol_ns :
-                             ucs_max(forecast->every_ns / 2,
-                                     (uint64_t)cache->tuning.step_ns * 10);
+    /* Of a window the helper is told when the walk leaves the one before. For others
+     * it looks no more often than for ends (step.c). */
+    item->every = ucs_load_relaxed(&buffer->region->is_window) ?
+                          cache->tuning.patrol_ns :
+                          ucs_max(forecast->every_ns,
+                                  (uint64_t)cache->tuning.step_ns * 10);
 
     if ((forecast->watch_ns != 0) && (forecast->until_ns > now) &&
         !buffer->refused) {
         ucs_regcache_rq_put(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED,
                             buffer->region, forecast->ref,
-                            ucs_max(forecast->watch_ns, now + every));
+                            ucs_max(forecast->watch_ns, now + item->every));
     } else {
         ucs_regcache_rq_remove(&cache->plan.rq, item);
     }

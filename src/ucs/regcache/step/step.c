@@ -13,10 +13,9 @@
 #define UCS_REGCACHE_LEARN_REST_NS 1e6
 
 /*
- * When is it time to look whether the uses have ended that are waited for? A look
- * counts for a hundredth of what its step takes, for it is not quite for nothing, and
- * each moment without one holds what nobody uses any more. The longer a use is late,
- * the longer it may still be; with looks after the square root of
+ * When is it time to look whether the uses have ended that are waited for? A look has
+ * its price (look_ns), and each moment without one holds what nobody uses any more. The
+ * longer a use is late, the longer it may still be; with looks after the square root of
  *
  *     2 * look * late / (lambda * bytes)
  *
@@ -26,8 +25,6 @@ static uint64_t ucs_regcache_wakeup_look(ucs_regcache_h cache,
                                          double leave_bytes, uint64_t now)
 {
     uint64_t next = UCS_REGCACHE_TIME_NEVER;
-    double look_ns = cache->tuning.step_ns / 100; /* of nobody's time but not
-                                                     quite for nothing */
     double bytes  = 0;
     double late   = 0;
     const ucs_regcache_rq_item_t *item;
@@ -53,7 +50,7 @@ static uint64_t ucs_regcache_wakeup_look(ucs_regcache_h cache,
         return next;
     }
     late     = late / bytes + cache->tuning.step_ns;
-    interval = sqrt(2 * look_ns * late * leave_bytes /
+    interval = sqrt(2 * cache->tuning.look_ns * late * leave_bytes /
                     (cache->config.max_slowdown * bytes));
     interval = ucs_max(interval, 10 * cache->tuning.step_ns);
     interval = ucs_min(interval, (double)cache->tuning.patrol_ns);
@@ -89,6 +86,19 @@ static uint64_t ucs_regcache_wakeup_queue(ucs_regcache_h cache, uint64_t now)
     wait = elapsed * cache->plan.queue_length / (2 * uses);
     wait = ucs_max(wait, UCS_REGCACHE_LEARN_REST_NS);
     return now + (uint64_t)ucs_min(wait, (double)UCS_REGCACHE_AWAY_NS);
+}
+
+/* A look is for all that are looked for, so each can wait anew after this one */
+static uint64_t ucs_regcache_wakeup_watched(ucs_regcache_h cache, uint64_t next,
+                                            uint64_t now)
+{
+    const ucs_regcache_rq_item_t *item;
+
+    for (item = ucs_regcache_rq_first(&cache->plan.rq, UCS_REGCACHE_RQ_WATCHED);
+         (item != NULL) && (item->time < next); item = item->next) {
+        next = ucs_min(next, ucs_max(item->time, now + item->every));
+    }
+    return next;
 }
 
 static uint64_t ucs_regcache_wakeup_expired(ucs_regcache_h cache,
@@ -145,9 +155,11 @@ static uint64_t ucs_regcache_wakeup_next(ucs_regcache_h cache, uint64_t now)
     next = ucs_min(next, cache->plan.sweep.at);
     next = ucs_min(next, cache->plan.leaving.due);
     next = ucs_min(next, ucs_regcache_announced_next(cache));
-    for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_LAST; ++list) {
+    for (list = UCS_REGCACHE_RQ_EXPECTED; list < UCS_REGCACHE_RQ_WATCHED;
+         ++list) {
         next = ucs_min(next, ucs_regcache_wakeup_expired(cache, list));
     }
+    next = ucs_regcache_wakeup_watched(cache, next, now);
     return ucs_min(next, begin); /* what was promised is kept */
 }
 

@@ -99,7 +99,7 @@ protected:
 
     ucs_predict_order_params_t params;
     ucs_predict_price_t price = {50.0 * MS, 100.0 * US, 50.0 * US, 50.0 * US,
-                                 0,         0.02, 0, 0};
+                                 0,         0.02, 0, 0, 0};
     ucs_predict_order_h order = nullptr;
     uint64_t now              = 1000 * MS;
 };

@@ -361,7 +361,7 @@ class predict_order_floor : public predict_order {
 protected:
     double cost_of(double hold, double due, uint64_t gap)
     {
-        ucs_predict_course_t course = {hold, due, 0};
+        ucs_predict_course_t course = {hold, due, 0, 0};
         return ucs_predict_course_cost(&course, &price, gap);
     }
 

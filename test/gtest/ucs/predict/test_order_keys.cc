@@ -71,6 +71,33 @@ TEST_F(predict_order_keys, what_waits_for_a_key_is_watched)
     EXPECT_LT(f.watch_ns, now + 510 * MS); /* the soonest that the key comes */
     EXPECT_NEAR(200 * MS, f.every_ns, MS);
     EXPECT_GT(f.until_ns, now + 1000 * MS);
+
+    /* No more looks than cost a missed use */
+    price.look = 0.5;
+    announced(1, 1000 * MS);
+    f = forecast(0xa000);
+    EXPECT_NEAR(f.watch_ns + 2 * f.every_ns, f.until_ns, MS);
+}
+
+/* Some four looks at most for a key 200 ms ahead. It is not gone by if they cost more than
+ * the uses that it saves; a buffer's own latest use needs no look. */
+TEST_F(predict_order_keys, what_looks_cost_is_charged)
+{
+    price.look = 0.01;
+    announced(30, 1000 * MS);
+    EXPECT_EQ(UCS_PREDICT_PLAN_KEY, plan(0xa000));
+
+    open();
+    price.look = 10;
+    announced(30, 1000 * MS);
+    EXPECT_NE(UCS_PREDICT_PLAN_KEY, plan(0xa000));
+    EXPECT_EQ(0u, forecast(0xa000).watch_ns);
+
+    open();
+    for (int i = 0; i < 30; ++i) {
+        use(200 * MS, 0xa000);
+    }
+    EXPECT_EQ(UCS_PREDICT_PLAN_KEY, plan(0xa000));
 }
 
 /* A label that comes ten times between two uses announces at the tenth only */

@@ -19,12 +19,13 @@ class predict_course : public ::testing::Test {
 protected:
     double cost(double hold, double due, double gap)
     {
-        ucs_predict_course_t course = {hold, due, drops};
+        ucs_predict_course_t course = {hold, due, drops, looks};
         return ucs_predict_course_cost(&course, &price, gap);
     }
 
     int drops                 = 0;
-    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0, 0};
+    double looks              = 0;
+    ucs_predict_price_t price = {100, 10, 5, 5, 0, 0.04, 0, 0, 0};
 };
 
 /* To hold costs a hundredth of a missed use for each unit of time */
@@ -109,6 +110,15 @@ TEST_F(predict_course, what_others_wait_for_is_charged)
     EXPECT_DOUBLE_EQ(0.05 + 0.02 + 0.5 + 0.1, cost(0, 60, 60));
     drops = 1;
     EXPECT_DOUBLE_EQ(0.04 + 1, cost(0, -1, 6)) << "the thread that used it does all";
+}
+
+TEST_F(predict_course, looks_are_charged)
+{
+    looks = 3;
+    EXPECT_DOUBLE_EQ(0.05 + 0.1, cost(0, 60, 60));
+    price.look = 0.25;
+    EXPECT_DOUBLE_EQ(0.05 + 0.1 + 0.75, cost(0, 60, 60));
+    EXPECT_DOUBLE_EQ(0.4 + 0.75, cost(100, -1, 40));
 }
 
 /* An announcement saves a use of a plan that does not register the buffer, and of any plan
@@ -266,7 +276,7 @@ class predict_floor : public predict_judge {
 protected:
     static double rented(double gap, const ucs_predict_price_t &price)
     {
-        ucs_predict_course_t rent = {price.rent_ns, -1, 0};
+        ucs_predict_course_t rent = {price.rent_ns, -1, 0, 0};
         return ucs_predict_course_cost(&rent, &price, gap);
     }
 
@@ -288,9 +298,9 @@ protected:
                              ((random() % 2) ? part(random) : 0);
             course.due_ns  = (random() % 2) ? price.rent_ns * part(random) : -1;
         }
-        courses[UCS_PREDICT_PLAN_RENT] = {price.rent_ns, -1, 0};
+        courses[UCS_PREDICT_PLAN_RENT] = {price.rent_ns, -1, 0, 0};
         courses[UCS_PREDICT_PLAN_DROP] = {0, -1,
-                                          ucs_predict_price_drops(&price)};
+                                          ucs_predict_price_drops(&price), 0};
     }
 
     /* The gap that costs most more than renting does */
@@ -318,7 +328,7 @@ protected:
     {
         ucs_predict_price_t price = {
                 1e6, 1e4, 1e3, (seed % 4) * 1e5, 0, (seed % 3) * 0.1,
-                (seed % 5) * 0.2, 0};
+                (seed % 5) * 0.2, 0, 0};
         std::mt19937 random(seed);
         std::lognormal_distribution<double> tail(0, 2);
         double cost = 0, rent = 0, best = 0, most = 0;

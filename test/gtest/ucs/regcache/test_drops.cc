@@ -31,12 +31,12 @@ protected:
 
     /* Receives that are posted, for which a rank that waits registers. @return As
      *         play() */
-    unsigned receive(unsigned uses)
+    unsigned receive(unsigned uses, bool in_turn = true)
     {
         unsigned left = 0;
 
         for (unsigned i = 0; i < uses; ++i) {
-            unsigned b = i % BUFFERS;
+            unsigned b = (in_turn ? i : random()) % BUFFERS;
             w->advance(2 * MS);
             post(buffer(b));
             w->idle_step(MS);
@@ -122,7 +122,7 @@ TEST_F(test_regcache_drops, what_is_left_may_wait)
     size = 2 * MB;
     w->open();
     play(400);
-    receive(40); /* its partner is fast */
+    receive(40, false); /* its partner is fast */
     w->advance(1000 * MS);
     post(buffer(0), 1);
     w->idle_step(MS);

@@ -248,6 +248,29 @@ TEST_F(test_regcache_order, what_waits_for_its_key_is_watched)
     EXPECT_EQ(UCS_REGCACHE_TIME_NEVER, w->next);
 }
 
+/* The key of all, 50 to 85 ms before them, is looked for as often as for one */
+TEST_F(test_regcache_order, a_look_is_for_all_that_are_watched)
+{
+    std::uniform_int_distribution<uint64_t> pause(300 * MS, 900 * MS);
+    unsigned steps = 0;
+
+    w->open();
+    for (unsigned i = 0; i < 40; ++i) {
+        w->use(buffer(0), MB, MS, 1);
+        w->advance(50 * MS);
+        for (unsigned b = 1; b <= 8; ++b) {
+            w->use(buffer(b), MB, MS, 1 + b);
+            w->advance(4 * MS);
+        }
+        steps -= (i >= 20) ? w->steps : 0;
+        w->advance(pause(random));
+        steps += (i >= 20) ? w->steps : 0;
+    }
+    EXPECT_TRUE(w->live.empty());
+    EXPECT_GE(steps, 20 * 5u);
+    EXPECT_LE(steps, 20 * 15u);
+}
+
 TEST_F(test_regcache_order, what_comes_never_again_is_not_held)
 {
     uint64_t pinned[2];
