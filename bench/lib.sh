@@ -126,13 +126,13 @@ bench_environment() {
 }
 
 # bench_launcher MPI [RANKS]: sets bench_mpirun, with what the array bench_ranks has
-# each rank run through. Not bound to a core, where a rank would shut its own helper
-# thread out.
+# each rank run through. bench_bind (none): what each rank is bound to.
 bench_launcher() {
     case $1 in
-    openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe --bind-to none) ;;
+    openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe) ;;
     mpich)   bench_mpirun=(mpirun.mpich) ;;
     esac
+    bench_mpirun+=(--bind-to "${bench_bind:-none}")
     bench_mpirun+=(-n "${2:-2}" "${bench_ranks[@]}")
 }
 

@@ -102,7 +102,7 @@ def row($runs; $policy):
 
 . as $runs
 | {bench: "paced", version: 1, date: $date, cpus: $cpus, class: $class,
-   compute: $compute, load: $load, ranks: $ranks, rounds: $rounds,
+   compute: $compute, bind: $bind, load: $load, ranks: $ranks, rounds: $rounds,
    seconds: $seconds, failed: $failed, took: $took,
    rows: [$runs | group_by([.mpi, .cost]) | .[]
        | . as $group

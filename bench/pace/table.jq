@@ -67,8 +67,8 @@ def missed_goals:
          "\(if .is_least then "at least" else "at most" end) " +
          "\(.bound | fixed(3))");
 
-"Class \(.class), computation \(.compute), load \(.load), \(.rounds) rounds of " +
-"\(.seconds) s, \(.cpus) processors, \(.date); ratios are to leave pinned",
+"Class \(.class), computation \(.compute), bound to: \(.bind // "none"), load \(.load), " +
+"\(.rounds) rounds of \(.seconds) s, \(.cpus) processors, \(.date); ratios are to leave pinned",
 (. as $summary | [.rows[] | [.mpi, .cost]] | unique | .[] as [$mpi, $cost]
  | $summary | rows_of($mpi; $cost), reasons_of($mpi; $cost)),
 missed_goals,
