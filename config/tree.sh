@@ -6,6 +6,15 @@
 # a tree that was configured before a package was there goes on without it, and
 # its tests are skipped among those that are skipped with reason.
 
+# Flags of the compiler, the same wherever such a tree is built, so that the compiler's
+# cache serves all. The unit tests alone are in C++. With optimization they take two to
+# four times as long to compile, and test the same. Names and lines are what a report of a
+# sanitizer or a stack shows; what a debugger asks for besides takes a fifth of the time.
+# shellcheck disable=SC2034 # used where this is sourced
+test_flags="-O0 -g1"
+# shellcheck disable=SC2034
+tree_flags="-O2 -g1"
+
 # What configure can do without: the variable of config.status and its value
 # where it was left out ('-': empty), the option that says so, and a command or
 # a header that comes with it

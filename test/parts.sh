@@ -112,12 +112,6 @@ about() {
         END { print (said == "") ? "-; none told" : said }' <<< "$about"
 }
 
-# The unit tests alone are in C++. With optimization they take two to four times as
-# long to compile, and test the same. Names and lines are what a report of a sanitizer
-# or a stack shows; what a debugger asks for besides takes a fifth of the time.
-test_flags="-O0 -g1"
-tree_flags="-O2 -g1"
-
 # --- Packages -----------------------------------------------------------------
 
 build_packages="autoconf automake libtool make ccache gcc g++ binutils pkg-config
