@@ -159,6 +159,7 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                                        -1;
     ucs_regcache_stats_t stats;
     oracle_worker_t *worker;
+    char said[160];
     unsigned i;
 
     oracle_prepare(options, world, epoch, oracle_quota(options, totals),
@@ -184,7 +185,15 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
     if ((policy != UCS_REGCACHE_POLICY_LRU) &&
         (policy != UCS_REGCACHE_POLICY_OVERLAP) && (stats.over_ceiling > 0)) {
         errno = 0;
-        oracle_die("uses passed a ceiling that was not set");
+        snprintf(said, sizeof(said),
+                 "policy %s: %lu of %lu uses passed a ceiling that was not set, "
+                 "%lu evicted, %lu bytes pinned by %lu registrations",
+                 ucs_regcache_policy_names[policy],
+                 (unsigned long)stats.over_ceiling, (unsigned long)stats.uses,
+                 (unsigned long)stats.evicted,
+                 (unsigned long)stats.pinned_bytes,
+                 (unsigned long)stats.regions);
+        oracle_die(said);
     }
     totals->uses        += stats.uses;
     totals->on_time     += stats.on_time;
