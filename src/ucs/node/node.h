@@ -181,8 +181,10 @@ double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
 /**
  * How much of the helper's work did ranks wait for? It begins where nothing else is
  * ready to run, but what has begun ends, and a registration may take longer than a
- * message. The latest work counts. The share is at most that of @ref ucs_node_waits, and
- * near it until some work was done. By one thread, before each step.
+ * message; on a core that is always busy it begins at a tick, and all of it is waited
+ * for. The latest work counts. Until some was done the share is near that of
+ * @ref ucs_node_waits. Where there are more ranks than processors they wait for each
+ * other as well, and it is at most that. By one thread, before each step.
  *
  * @param [in] worked_ns   What the helper has worked since it began.
  * @param [in] delayed_ns  For how much of that some rank waited.

@@ -118,6 +118,7 @@ double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
     node->waits_at  = now;
     node->waited_ns = waited_ns;
     node->any       = ucs_min(node->waits * crowd, 1);
+    node->is_shared = (crowd > 1);
     return node->any;
 }
 
@@ -134,7 +135,7 @@ double ucs_node_wanted(ucs_node_h node, uint64_t worked_ns, uint64_t delayed_ns)
     node->delayed_ns = delayed_ns;
     wanted           = (node->delayed + node->any * UCS_NODE_TRIED_NS) /
                        (node->worked + UCS_NODE_TRIED_NS);
-    wanted           = ucs_min(wanted, node->any);
+    wanted           = ucs_min(wanted, node->is_shared ? node->any : 1);
 
     ucs_lock(&node->lock);
     node->figures.wanted = wanted;

@@ -60,6 +60,7 @@ struct ucs_node {
                                                     are looked at */
     double               waits;                  /* share of the latest time */
     double               any;                    /* ucs_node_waits() */
+    int                  is_shared;              /* more ranks than processors */
     double               worked, delayed;        /* ns, of the latest work */
 
     /* Held across releases. Taken with nothing held. */
