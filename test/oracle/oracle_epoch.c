@@ -139,6 +139,26 @@ static void oracle_prepare(const oracle_options_t *options,
     }
 }
 
+/* What passes a ceiling goes at its end: nothing could become stale */
+static void oracle_check_ceiling(int policy, const ucs_regcache_stats_t *stats)
+{
+    char said[160];
+
+    if ((policy == UCS_REGCACHE_POLICY_LRU) ||
+        (policy == UCS_REGCACHE_POLICY_OVERLAP) || (stats->over_ceiling == 0)) {
+        return;
+    }
+    errno = 0;
+    snprintf(said, sizeof(said),
+             "policy %s: %lu of %lu uses passed a ceiling that was not set, "
+             "%lu evicted, %lu bytes pinned by %lu registrations",
+             ucs_regcache_policy_names[policy],
+             (unsigned long)stats->over_ceiling, (unsigned long)stats->uses,
+             (unsigned long)stats->evicted, (unsigned long)stats->pinned_bytes,
+             (unsigned long)stats->regions);
+    oracle_die(said);
+}
+
 static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                          uint64_t deadline, oracle_totals_t *totals)
 {
@@ -159,7 +179,6 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                                        -1;
     ucs_regcache_stats_t stats;
     oracle_worker_t *worker;
-    char said[160];
     unsigned i;
 
     oracle_prepare(options, world, epoch, oracle_quota(options, totals),
@@ -181,20 +200,7 @@ static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
     if ((taken >= 0) && (close(taken) != 0)) {
         oracle_die("a descriptor of the program's was closed");
     }
-    /* What passes a ceiling goes at its end: nothing could become stale */
-    if ((policy != UCS_REGCACHE_POLICY_LRU) &&
-        (policy != UCS_REGCACHE_POLICY_OVERLAP) && (stats.over_ceiling > 0)) {
-        errno = 0;
-        snprintf(said, sizeof(said),
-                 "policy %s: %lu of %lu uses passed a ceiling that was not set, "
-                 "%lu evicted, %lu bytes pinned by %lu registrations",
-                 ucs_regcache_policy_names[policy],
-                 (unsigned long)stats.over_ceiling, (unsigned long)stats.uses,
-                 (unsigned long)stats.evicted,
-                 (unsigned long)stats.pinned_bytes,
-                 (unsigned long)stats.regions);
-        oracle_die(said);
-    }
+    oracle_check_ceiling(policy, &stats);
     totals->uses        += stats.uses;
     totals->on_time     += stats.on_time;
     totals->wasted      += stats.wasted;

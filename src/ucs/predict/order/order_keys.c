@@ -231,15 +231,15 @@ double ucs_predict_order_key_looks(ucs_predict_order_h order,
                                    int *is_heard)
 {
     uint64_t fired = label->keys[i].fired_ns;
-    double came    = (double)fired - (double)gap_start;
     order_watch_t watch;
+    double came;
 
     *is_heard = (fired != 0);
     if (i < ORDER_KEY_FIRST) {
         return 0; /* the gap begins with it */
     }
     ucs_predict_order_key_watch(order, label, wait, price, &watch);
-    came       = *is_heard ? came : gap_ns;
+    came       = *is_heard ? (double)fired - (double)gap_start : gap_ns;
     *is_heard &= (came <= watch.until_ns);
     return ucs_max(ucs_min(came, watch.until_ns) - watch.from_ns, 0) /
            watch.every_ns;
