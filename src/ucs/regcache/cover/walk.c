@@ -247,9 +247,30 @@ ucs_regcache_walk_steps_to(const ucs_predict_walk_t *walk, uintptr_t at)
            ucs_predict_walk_stride(walk);
 }
 
+/* A window is to be registered before the walk comes to it. What the walk waits for, for it
+ * is there already or is as fast as the helper, takes at most twice as long as one step
+ * alone: steps to come cost it no more than its own.
+ * @return Steps, from the one on that lies @a ahead of the latest; at least one. */
+static size_t ucs_regcache_walk_in_time(ucs_regcache_h cache,
+                                        const ucs_predict_walk_t *walk,
+                                        size_t ahead)
+{
+    size_t stride  = ucs_predict_walk_stride(walk);
+    double one_ns  = ucs_regcache_walk_cost(cache, walk->length);
+    double more_ns = ucs_regcache_walk_cost(cache, walk->length + stride) - one_ns;
+    /* Half of the time: as ucs_predict_walk_lead() allows for its pace to vary */
+    double until_ns = (double)ahead * walk->step_ns / 2 -
+                      (double)ucs_load_relaxed(&cache->walking.react_ns);
+    double spare_ns = ucs_max(until_ns, 2 * one_ns) - one_ns;
+
+    return (spare_ns < more_ns * UINT32_MAX) ? 1 + (size_t)(spare_ns / more_ns) :
+                                               UINT32_MAX;
+}
+
 /* Bytes of a window that begins with the step at an address, of as many steps as are
  * left. It ends where the next one begins, for other buffers may lie between steps. */
-static size_t ucs_regcache_walk_span(const ucs_predict_walk_t *walk,
+static size_t ucs_regcache_walk_span(ucs_regcache_h cache,
+                                     const ucs_predict_walk_t *walk,
                                      const ucs_regcache_pace_t *pace,
                                      uintptr_t at)
 {
@@ -258,6 +279,7 @@ static size_t ucs_regcache_walk_span(const ucs_predict_walk_t *walk,
     uint32_t left = ucs_predict_walk_left(walk);
     size_t steps  = (ahead > left) ? 1 : ucs_min(pace->window, left - ahead + 1);
 
+    steps = ucs_min(steps, ucs_regcache_walk_in_time(cache, walk, ahead));
     return (steps - 1) * stride +
            ucs_max(walk->length, (steps > 1) ? stride : 0);
 }
@@ -267,7 +289,7 @@ void ucs_regcache_walk_enlarge(ucs_regcache_h cache,
 {
     const ucs_predict_walk_t *walk  = whole->walk;
     const ucs_regcache_pace_t *pace = ucs_regcache_walk_pace(cache, walk);
-    size_t bytes = ucs_regcache_walk_span(walk, pace, at);
+    size_t bytes = ucs_regcache_walk_span(cache, walk, pace, at);
 
     if (pace->is_given) {
         bytes = ucs_min(bytes - walk->length,

@@ -17,7 +17,7 @@ static void ucs_regcache_windows_leave(ucs_regcache_h cache,
 {
     const ucs_use_t *use = &window->use;
 
-    if ((window->uses > 0) && (use->region->walked_gen != use->generation)) {
+    if ((window->uses > 0) && (use->start_ns < window->ready_ns)) {
         cache->plan.ops->use(cache, use);
     } else if (ucs_regcache_region_gen(use->region) == use->generation) {
         ucs_regcache_plan_forget(cache, use->region);
@@ -126,8 +126,8 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
                                                      UCS_REGCACHE_HELD_AHEAD);
 
     if (status == UCS_OK) {
-        region->walked_gen = generation;
-        (void)ucs_regcache_windows_get(&cache->plan.windows, region, generation);
+        ucs_regcache_windows_get(&cache->plan.windows, region, generation)
+                ->ready_ns = ucs_regcache_now(cache);
         return 1;
     }
     ucs_regcache_lock(cache);

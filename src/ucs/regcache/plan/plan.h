@@ -120,8 +120,10 @@ typedef struct ucs_regcache_leaving {
 
 /** A window since a walk has come to it. */
 typedef struct ucs_regcache_window {
-    ucs_use_t use;  /* from the first to the last of its uses */
-    unsigned  uses; /* if that is 0, only region and generation are set */
+    ucs_use_t use;      /* from the first to the last of its uses */
+    unsigned  uses;     /* if that is 0, only region and generation are set */
+    uint64_t  ready_ns; /* when it was registered ahead of the walk; UINT64_MAX: it
+                           was not */
 } ucs_regcache_window_t;
 
 typedef struct ucs_regcache_windows {

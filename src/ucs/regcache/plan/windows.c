@@ -38,7 +38,8 @@ ucs_regcache_windows_get(ucs_regcache_windows_t *windows,
     if ((window == NULL) && (windows->count < UCS_REGCACHE_WINDOWS)) {
         window  = &windows->list[windows->count++];
         *window = (ucs_regcache_window_t){
-                .use = {.region = region, .generation = generation}};
+                .use      = {.region = region, .generation = generation},
+                .ready_ns = UINT64_MAX};
     }
     return window;
 }

@@ -211,8 +211,6 @@ typedef struct ucs_regcache_region {
     struct ucs_regcache_rq_item *items;
     uint64_t                    items_gen;
 
-    uint64_t                    walked_gen; /* in this life a walk found it registered
-                                               ahead */
     /* Likewise, of the life that announced_gen names */
     unsigned                    announced;  /* uses that it is registered for */
     float                       plan_uses;  /* announced uses that a plan was due
