@@ -444,7 +444,9 @@ TEST_F(test_monitor_mappings, near_the_limit_nothing_is_watched)
     }
     expect_dropped(other);
     expect_dropped(m_area);
-    EXPECT_EQ(1u, log.lines().size());
+    /* One that was just counting forgets that it was, and may say it as well */
+    EXPECT_LE(1u, log.lines().size());
+    EXPECT_GE(2u, log.lines().size());
     for (const auto &line : log.lines()) {
         EXPECT_NE(std::string::npos, line.find("vm.max_map_count=1 ")) << line;
     }
