@@ -49,6 +49,7 @@ gtest_tests = \
 	ucs/node/node_fixture.h \
 	ucs/node/test_ledger.cc \
 	ucs/node/test_node.cc \
+	ucs/node/test_node_cores.cc \
 	ucs/node/test_node_damage.cc \
 	ucs/node/test_node_processes.cc \
 	ucs/regcache/order_fixture.h \

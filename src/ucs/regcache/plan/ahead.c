@@ -124,10 +124,14 @@ static int ucs_regcache_windows_register(ucs_regcache_h cache,
     uintptr_t last      = region->last;
     ucs_status_t status = ucs_regcache_serve_unasked(cache, region,
                                                      UCS_REGCACHE_HELD_AHEAD);
+    ucs_regcache_window_t *window;
 
     if (status == UCS_OK) {
-        ucs_regcache_windows_get(&cache->plan.windows, region, generation)
-                ->ready_ns = ucs_regcache_now(cache);
+        window = ucs_regcache_windows_get(&cache->plan.windows, region,
+                                          generation);
+        if (window != NULL) {
+            window->ready_ns = ucs_regcache_now(cache);
+        }
         return 1;
     }
     ucs_regcache_lock(cache);
