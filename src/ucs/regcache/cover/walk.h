@@ -14,10 +14,9 @@
  * Reading ahead. Where the program walks through memory (ucs/predict/walk.h) the
  * steps that are next are registered together, in a *window*: a cover that a walk
  * has made. The use that finds the next step not registered makes one, the helper
- * makes the one behind it while the walk is in the window before, and each is as
- * long as the walk so far, as long as that is worth its price. A window reaches
- * into the one before by a stride and a page, so that a buffer of another length,
- * which lies across its beginning, is in one of both.
+ * makes the one behind it while the walk is in the window before. Each is as long as
+ * the walk so far, as long as that is worth its price and it is registered before the
+ * walk comes there. Windows touch each other.
  *
  * A window is what any cover is: of memory that is of one kind and that no event
  * has touched, doomed by the event of any of its pages. Where the user does not
