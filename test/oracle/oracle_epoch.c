@@ -159,13 +159,23 @@ static void oracle_check_ceiling(int policy, const ucs_regcache_stats_t *stats)
     oracle_die(said);
 }
 
+/* One after the other. Where registrations are to be shared, every second one is predict:
+ * some of the others share none. */
+static int oracle_policy(const oracle_options_t *options, unsigned epoch)
+{
+    if (options->policy >= 0) {
+        return options->policy;
+    }
+    if (options->has_covers && (epoch % 2 == 0)) {
+        return UCS_REGCACHE_POLICY_PREDICT;
+    }
+    return (int)((options->seed + epoch) % UCS_REGCACHE_POLICY_LAST);
+}
+
 static void oracle_epoch(const oracle_options_t *options, unsigned epoch,
                          uint64_t deadline, oracle_totals_t *totals)
 {
-    int policy               = (options->policy >= 0) ?
-                                       options->policy :
-                                       (int)((options->seed + epoch) %
-                                             UCS_REGCACHE_POLICY_LAST);
+    int policy               = oracle_policy(options, epoch);
     uct_helper_monitor_t monitor = options->hooks_only ?
                                            UCT_HELPER_MONITOR_UCM :
                                            UCT_HELPER_MONITOR_AUTO;
