@@ -29,17 +29,15 @@ ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
                            ucs_regcache_announcement_t *announcement,
                            ucs_regcache_announced_state_t state)
 {
-    int was_ready = (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
-    int is_ready  = (state == UCS_REGCACHE_ANNOUNCED_READY);
+    int more = (state == UCS_REGCACHE_ANNOUNCED_READY) -
+               (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
 
-    announced->ready       -= was_ready;
-    announced->ready_bytes -= was_ready ? announcement->bytes : 0;
     announcement->state     = state;
-    announced->ready       += is_ready;
-    announced->ready_bytes += is_ready ? announcement->bytes : 0;
-    if (was_ready != is_ready) {
+    announced->ready       += more;
+    announced->ready_bytes += more * announcement->bytes;
+    if (more != 0) {
         ucs_regcache_plan_announced(announcement->region,
-                                    announcement->generation, is_ready);
+                                    announcement->generation, more > 0);
     }
     while ((announced->first != announced->next) &&
            (ucs_regcache_announced_at(announced, announced->first)->state ==
@@ -88,8 +86,8 @@ static int ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
     if (held * (region->plan_uses + 1) <= region->plan_lost + 1) {
         return 0;
     }
-    of->left  = due;
-    of->until = ucs_predict_sat_add(due, of->rent);
+    of->is_left = 1;
+    of->until   = ucs_predict_sat_add(due, of->rent);
     return 1;
 }
 
@@ -119,9 +117,8 @@ void ucs_regcache_announced_plan(ucs_regcache_h cache,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    if ((cache->plan.hearing == NULL) ||
-        !ucs_regcache_plan_is_announced(region)) {
-        return;
+    if (!ucs_regcache_plan_is_announced(region)) {
+        return; /* as where nothing was ever said */
     }
     announced = &cache->plan.hearing->announced;
     for (i = announced->first; i != announced->next; ++i) {
@@ -141,10 +138,9 @@ void ucs_regcache_announced_plan(ucs_regcache_h cache,
 static void ucs_regcache_announced_unused(ucs_regcache_announced_t *announced,
                                           ucs_regcache_announcement_t *of)
 {
-    if (!of->is_over && of->has_acted) {
-        announced->debt += 1; /* at worst it was held for the rent time */
-    }
-    of->is_over = 1;
+    /* At worst it was held for the rent time */
+    announced->debt += !of->is_over && of->has_acted;
+    of->is_over      = 1;
 }
 
 /* No two receives write to the same memory at once: an earlier one there is over, and its
@@ -169,14 +165,15 @@ ucs_regcache_announced_replace(ucs_regcache_h cache,
     }
 }
 
-/* What it costs, in missed uses, to begin @a after ns after the post, if the use
- * comes @a delay ns after it */
+/* What it costs its use, in missed uses, that it is registered when it is due */
 static double
-ucs_regcache_announced_cost(const ucs_regcache_announcement_t *announcement,
-                            double after, double delay)
+ucs_regcache_announced_cost(const ucs_regcache_announcement_t *of,
+                            const ucs_use_t *use)
 {
-    double rent  = (double)announcement->rent;
-    double takes = (double)announcement->takes;
+    double after = (double)(of->due - of->posted);
+    double delay = (double)(use->start_ns - of->posted);
+    double rent  = (double)of->rent;
+    double takes = (double)of->takes;
 
     if (delay <= after) {
         return 1;
@@ -200,9 +197,11 @@ ucs_regcache_announced_price(ucs_regcache_h cache,
     double bytes    = ucs_regcache_held_bytes(cache, last - first);
     double leave_bytes;
 
+    announcement->bytes = last - first;
     ucs_regcache_lock(cache);
     announcement->takes = ucs_predict_cost_estimate(
-            &cache->cost.reg, (last - first) / (cache->config.page_mask + 1));
+            &cache->cost.reg,
+            announcement->bytes / (cache->config.page_mask + 1));
     leave_bytes = ucs_regcache_leave_bytes(cache);
     if (!ucs_extents_covers(&cache->memory.seen, first, last)) {
         leave_bytes += bytes; /* it will be seen */
@@ -390,7 +389,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                                  use->address + use->length - of->start);
     announced->was_ready = (of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
                            (of->ready <= use->start_ns);
-    announced->was_left  = (of->left != 0);
+    announced->was_left  = of->is_left;
     ucs_regcache_announced_rate(cache, of, use);
     ucs_add_relaxed(&cache->plan.announced_on_time, announced->was_ready);
     ucs_add_relaxed(&cache->plan.announced_late,
@@ -400,10 +399,7 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
                     announced->was_ready && of->is_first);
     if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) ||
         (of->state == UCS_REGCACHE_ANNOUNCED_READY)) {
-        cost = ucs_regcache_announced_cost(of,
-                                           (double)(of->due - of->posted),
-                                           (double)(use->start_ns -
-                                                    of->posted)) +
+        cost = ucs_regcache_announced_cost(of, use) +
                ucs_regcache_announced_work(cache, of, use);
         announced->saved = 1 - ucs_min(cost, 1);
         announced->debt  = ucs_max(announced->debt - announced->saved, 0);
@@ -480,11 +476,9 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
 /* What is to be done for an announcement that is due */
 typedef enum ucs_regcache_announced_act {
     UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
-    UCS_REGCACHE_ANNOUNCED_VOID,     /* likewise, and it says nothing of others:
-                                        the memory is another by now */
     UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
-    UCS_REGCACHE_ANNOUNCED_KEEP,     /* it is registered */
-    UCS_REGCACHE_ANNOUNCED_REGISTER  /* the region is REGISTERING */
+    UCS_REGCACHE_ANNOUNCED_KEEP,     /* its region is registered */
+    UCS_REGCACHE_ANNOUNCED_REGISTER  /* its region is REGISTERING */
 } ucs_regcache_announced_act_t;
 
 /* REGISTERING, of nobody. Unless it is known when it is used next, what lies idle makes
@@ -501,76 +495,69 @@ static void ucs_regcache_announced_begin(ucs_regcache_h cache,
 
 /* A buffer that is not known. What overlaps it is another use's, and would be
  * pinned twice. */
-static ucs_regcache_region_t *
+static ucs_regcache_announced_act_t
 ucs_regcache_announced_open(ucs_regcache_h cache,
-                            ucs_regcache_announcement_t *announcement,
-                            unsigned access, uint64_t now)
+                            ucs_regcache_announcement_t *of, unsigned access,
+                            uint64_t now)
 {
     ucs_regcache_request_t request = {
-        .start      = announcement->start,
-        .end        = announcement->end,
-        .first      = ucs_regcache_page_down(cache, announcement->start),
-        .last       = ucs_regcache_page_up(cache, announcement->end),
+        .start      = of->start,
+        .end        = of->end,
+        .first      = ucs_regcache_page_down(cache, of->start),
+        .last       = ucs_regcache_page_up(cache, of->end),
         .access     = access,
         .flags      = access,
         .size_class = UCS_REGCACHE_CLASS_MANAGED,
         .now        = now
     };
-    ucs_regcache_region_t *region;
 
     if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
         NULL) {
-        return NULL;
+        return UCS_REGCACHE_ANNOUNCED_PASS;
     }
-    announcement->is_first = !ucs_extents_covers(&cache->memory.seen,
-                                                 request.first, request.last);
+    of->is_first = !ucs_extents_covers(&cache->memory.seen, request.first,
+                                       request.last);
     ucs_regcache_account(cache, now);
     ucs_extents_add(&cache->memory.seen, request.first, request.last);
     ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
-                                            request.last - request.first);
-    region = ucs_regcache_region_begin(cache, NULL, &request);
-    ucs_regcache_announced_begin(cache, region);
+                                            of->bytes);
+    of->region = ucs_regcache_region_begin(cache, NULL, &request);
+    ucs_regcache_announced_begin(cache, of->region);
     /* relaxed: the state changes under the lock alone, which is held */
-    ucs_sub_relaxed(&region->word, UCS_REGCACHE_WORD_REF);
-    return region;
+    ucs_sub_relaxed(&of->region->word, UCS_REGCACHE_WORD_REF);
+    return UCS_REGCACHE_ANNOUNCED_REGISTER;
 }
 
-/* Under the lock, with a region in reserve */
+/* Under the lock, with a region in reserve: sets its region, too */
 static ucs_regcache_announced_act_t
 ucs_regcache_announced_look(ucs_regcache_h cache,
-                            ucs_regcache_announcement_t *announcement,
-                            ucs_regcache_region_t **region_p, uint64_t now)
+                            ucs_regcache_announcement_t *of, uint64_t now)
 {
     unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
     ucs_regcache_region_t *region;
     uint64_t word, due;
 
-    if (ucs_regcache_was_struck(cache, announcement->start, announcement->end,
-                                announcement->posted)) {
-        return UCS_REGCACHE_ANNOUNCED_VOID;
+    if (ucs_regcache_was_struck(cache, of->start, of->end, of->posted)) {
+        of->is_over = 1; /* the memory is another by now */
+        return UCS_REGCACHE_ANNOUNCED_PASS;
     }
-    region = ucs_regcache_index_find(&cache->index, announcement->start,
-                                     announcement->end, access);
+    region = ucs_regcache_index_find(&cache->index, of->start, of->end, access);
     if (region == NULL) {
-        *region_p = ucs_regcache_announced_open(cache, announcement, access,
-                                                now);
-        return (*region_p == NULL) ? UCS_REGCACHE_ANNOUNCED_PASS :
-                                     UCS_REGCACHE_ANNOUNCED_REGISTER;
+        return ucs_regcache_announced_open(cache, of, access, now);
     }
 
-    *region_p = region;
-    word      = ucs_load_relaxed(&region->word);
+    of->region = region;
+    word       = ucs_load_relaxed(&region->word);
     switch (ucs_regcache_word_state(word)) {
     case UCS_REGCACHE_STATE_LIVE:
         return (!ucs_load_relaxed(&region->speculative) &&
-                (ucs_load_relaxed(&region->use_start) >=
-                 announcement->posted)) ?
+                (ucs_load_relaxed(&region->use_start) >= of->posted)) ?
                        UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
                        UCS_REGCACHE_ANNOUNCED_KEEP;
     case UCS_REGCACHE_STATE_DORMANT:
         due = ucs_regcache_plan_earliest(region);
         if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER) &&
-            ucs_regcache_announced_leave(announcement, region, due, now)) {
+            ucs_regcache_announced_leave(of, region, due, now)) {
             return UCS_REGCACHE_ANNOUNCED_LATER;
         }
         ucs_regcache_announced_begin(cache, region);
@@ -593,16 +580,13 @@ static int ucs_regcache_announced_fits(ucs_regcache_h cache,
                                        uint64_t now)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    size_t bytes = ucs_regcache_page_up(cache, of->end) -
-                   ucs_regcache_page_down(cache, of->start);
     ucs_regcache_announcement_t *other;
     unsigned i;
 
-    of->bytes = bytes;
     if (!cache->plan.ops->keeps) {
         return 1;
     }
-    if ((announced->ready_bytes + bytes > cache->config.max_pinned) ||
+    if ((announced->ready_bytes + of->bytes > cache->config.max_pinned) ||
         (announced->ready >= cache->config.max_regions)) {
         of->due = UCS_REGCACHE_TIME_NEVER;
         return 0;
@@ -626,9 +610,6 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
     ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
-    ucs_regcache_announced_act_t act_first;
-    ucs_regcache_region_t *region;
-    uint64_t generation;
 
     if (!of->is_settled) {
         ucs_regcache_announced_settle(cache, of);
@@ -640,26 +621,23 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     if (!ucs_regcache_serve_is_backing_off(cache) &&
         ucs_regcache_needs_helper(cache) &&
         (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
-        act        = ucs_regcache_announced_look(cache, of, &region, now);
-        generation = (act >= UCS_REGCACHE_ANNOUNCED_KEEP) ?
-                             ucs_regcache_region_gen(region) :
-                             0;
+        act = ucs_regcache_announced_look(cache, of, now);
+        if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
+            of->generation = ucs_regcache_region_gen(of->region);
+        }
         ucs_regcache_unlock(cache);
     }
-    act_first    = act;
-    cache->plan.idling.is_used |= (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
-    of->is_over |= (act == UCS_REGCACHE_ANNOUNCED_VOID);
-    if ((act == UCS_REGCACHE_ANNOUNCED_REGISTER) &&
-        (ucs_regcache_serve_unasked(cache, region, UCS_REGCACHE_HELD_OTHER) ==
-         UCS_OK)) {
-        act = UCS_REGCACHE_ANNOUNCED_KEEP;
+    if (act == UCS_REGCACHE_ANNOUNCED_REGISTER) {
+        cache->plan.idling.is_used = 1;
+        if (ucs_regcache_serve_unasked(cache, of->region,
+                                       UCS_REGCACHE_HELD_OTHER) != UCS_OK) {
+            act = UCS_REGCACHE_ANNOUNCED_PASS;
+        }
     }
-    if (act == UCS_REGCACHE_ANNOUNCED_KEEP) {
-        of->region     = region;
-        of->generation = generation;
-        of->ready      = ucs_regcache_now(cache);
-        of->has_acted  = (act_first == UCS_REGCACHE_ANNOUNCED_REGISTER);
-        of->in_wait    = of->has_acted && ucs_regcache_is_idling(cache);
+    if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
+        of->ready     = ucs_regcache_now(cache);
+        of->has_acted = (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        of->in_wait   = ucs_regcache_is_idling(cache);
         ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
     } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
         ucs_regcache_announced_set(announced, of,
@@ -680,9 +658,8 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
     announced = &cache->plan.hearing->announced;
     for (i = announced->first; i != announced->next; ++i) {
         of = ucs_regcache_announced_at(announced, i);
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && (of->until != 0) &&
-            (of->until > now) &&
-            ((ucs_max(of->due, of->left) <= now) || cache->plan.ops->keeps)) {
+        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && (of->until > now) &&
+            ((ucs_max(of->due, of->planned) <= now) || cache->plan.ops->keeps)) {
             ucs_regcache_announced_due(cache, of, now);
         }
     }
@@ -717,7 +694,7 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
         of = ucs_regcache_announced_at(announced, i);
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
             ucs_regcache_announced_is_clear(cache, of)) {
-            next = ucs_min(next, ucs_max(of->due, of->left));
+            next = ucs_min(next, ucs_max(of->due, of->planned));
         } else if (of->state == UCS_REGCACHE_ANNOUNCED_READY) {
             next = ucs_min(next, of->until);
         }

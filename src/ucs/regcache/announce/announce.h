@@ -42,23 +42,24 @@ typedef struct ucs_regcache_announcement {
     uint64_t                       posted;     /* ns */
     uint64_t                       due;        /* ns, when registering begins */
     uint64_t                       planned;    /* ns, when the plan of its buffer
-                                                  registers it; 0: there is none */
-    uint64_t                       left;       /* ns, likewise if it is left to the
-                                                  plan */
+                                                  registers it; 0: there is none.
+                                                  While it is WAITING it is left to
+                                                  that plan */
     uint64_t                       until;      /* ns, when it is given up */
     uint64_t                       ready;      /* ns, since when it is READY */
     uint64_t                       rent;       /* ns: holding it so long costs a
                                                   missed use */
     uint64_t                       takes;      /* ns, registering it */
-    size_t                         bytes;      /* that it pins; READY */
+    size_t                         bytes;      /* that it pins */
     uintptr_t                      start;
     uintptr_t                      end;
     uint32_t                       id;         /* 0: its end is not told */
     uint32_t                       thread;
     uint32_t                       is_over;    /* no use can be its own */
-    uint32_t                       has_acted;  /* it was READY */
-    uint32_t                       in_wait;    /* registered by the rank itself,
-                                                  in an idle step */
+    uint32_t                       is_left;    /* it has been left to the plan */
+    uint32_t                       has_acted;  /* it was registered for this */
+    uint32_t                       in_wait;    /* READY in an idle step, so by the
+                                                  rank itself */
     uint32_t                       is_first;   /* what the helper registered for
                                                   it never was before */
     uint32_t                       is_new;     /* nobody has used the place: how
