@@ -413,22 +413,17 @@ void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use)
     }
 }
 
-double ucs_regcache_announced_saved(ucs_regcache_h cache)
+int ucs_regcache_announced_saved(ucs_regcache_h cache,
+                                 ucs_predict_price_t *price)
 {
-    return (cache->plan.hearing == NULL) ? 0 :
-                                           cache->plan.hearing->announced.saved;
-}
+    const ucs_regcache_hearing_t *hearing = cache->plan.hearing;
 
-int ucs_regcache_announced_is_left(ucs_regcache_h cache)
-{
-    return (cache->plan.hearing != NULL) &&
-           cache->plan.hearing->announced.was_left;
-}
-
-int ucs_regcache_announced_is_ready(ucs_regcache_h cache)
-{
-    return (cache->plan.hearing != NULL) &&
-           cache->plan.hearing->announced.was_ready;
+    if (hearing == NULL) {
+        return 0;
+    }
+    price->saved      = hearing->announced.saved;
+    price->saved_late = hearing->announced.was_left ? 0 : price->saved;
+    return hearing->announced.was_ready;
 }
 
 /* Under the lock: as ucs_regcache_announced_look() will find it */

@@ -398,16 +398,13 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache);
 /** @return When @ref ucs_regcache_announced_serve is to be called, ns. */
 uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
 
-/** Share of a missed use that the announcement of the use that is being learned
- *  from saves. */
-double ucs_regcache_announced_saved(ucs_regcache_h cache);
-
-/** @return Nonzero if that use was announced and left to the plan of its buffer. */
-int ucs_regcache_announced_is_left(ucs_regcache_h cache);
-
-/** @return Nonzero if that use found its buffer registered for it was
- *          announced. */
-int ucs_regcache_announced_is_ready(ucs_regcache_h cache);
+/** What the announcement of the use that is being learned from saves of a missed use.
+ *
+ *  @param [inout] price  Of the use, saved and saved_late are 0: they are set.
+ *
+ *  @return Nonzero if the use found its buffer registered for it was announced. */
+int ucs_regcache_announced_saved(ucs_regcache_h cache,
+                                 ucs_predict_price_t *price);
 
 /* --- idle.c --- */
 

@@ -226,17 +226,14 @@ static void ucs_regcache_order_use(ucs_regcache_h cache, const ucs_use_t *use)
     ucs_regcache_price_t price;
     ucs_regcache_buffer_t *buffer;
     ucs_predict_ref_t ref;
+    int is_ready;
 
     ucs_regcache_price(cache, region, &price);
-    price.buffer.saved      = ucs_regcache_announced_saved(cache);
-    price.buffer.saved_late = ucs_regcache_announced_is_left(cache) ?
-                                      0 :
-                                      price.buffer.saved;
-    ref  = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
-                                    &price.buffer,
-                                    ucs_regcache_announced_is_ready(cache) ?
-                                            1 :
-                                            ucs_regcache_order_is_ready(use));
+    is_ready = ucs_regcache_announced_saved(cache, &price.buffer) ?
+                       1 :
+                       ucs_regcache_order_is_ready(use);
+    ref    = ucs_predict_order_record(order->predictor, &learned, use->end_ns,
+                                      &price.buffer, is_ready);
     buffer = &order->buffers.list[ref.index];
     if (ucs_regcache_region_gen(region) != use->generation) {
         ucs_regcache_order_use_gone(cache, buffer, ref);

@@ -3,10 +3,13 @@
  */
 #include "regcache_fixture.h"
 
+#include <ucs/predict/price.h>
+
 #include <random>
 
 /* Of plan.h, which is C's: what an announcement has saved of its use */
-extern "C" double ucs_regcache_announced_saved(ucs_regcache_h cache);
+extern "C" int ucs_regcache_announced_saved(ucs_regcache_h cache,
+                                            ucs_predict_price_t *price);
 
 /*
  * What the program says before it registers, in virtual time: receives that are
@@ -76,7 +79,9 @@ protected:
         m_world.now += after;
         m_world.use(BUFFER, SIZE, 1000);
         m_world.step();
-        return ucs_regcache_announced_saved(m_world.cache);
+        ucs_predict_price_t price = {};
+        ucs_regcache_announced_saved(m_world.cache, &price);
+        return price.saved;
     }
 
     uint64_t announced()
