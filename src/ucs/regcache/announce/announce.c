@@ -1,33 +1,15 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "announce.h"
-
-#include <ucs/regcache/plan/rank.h>
+#include "announce_int.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/predict/price.h>
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
 
-/* A registration at the post that takes longer, ns, is worth to wake the helper
- * for: the system call takes the rank some 2 us, and the helper comes 5 to 50 us
- * later */
-#define UCS_REGCACHE_WAKE_NS 20000
-
-/* --- The list ------------------------------------------------------------- */
-
-static ucs_regcache_announcement_t *
-ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
-{
-    return &announced->list[i % UCS_REGCACHE_ANNOUNCED];
-}
-
-static void
-ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
-                           ucs_regcache_announcement_t *announcement,
-                           ucs_regcache_announced_state_t state)
+void ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
+                                ucs_regcache_announcement_t *announcement,
+                                ucs_regcache_announced_state_t state)
 {
     int more = (state == UCS_REGCACHE_ANNOUNCED_READY) -
                (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
@@ -72,25 +54,6 @@ ucs_regcache_announced_room(ucs_regcache_h cache)
     return room;
 }
 
-/* The plan registers its buffer at @a due. A plan that comes too late loses what the
- * announcement would have saved; as for a key, one such use is counted that has not come
- * yet. @return Nonzero if it is left to the plan: holding it until then costs more. */
-static int ucs_regcache_announced_leave(ucs_regcache_announcement_t *of,
-                                        ucs_regcache_region_t *region,
-                                        uint64_t due, uint64_t now)
-{
-    double held = (double)ucs_predict_sat_sub(due, now) / (double)of->rent;
-
-    ucs_regcache_plan_announced_life(region, ucs_regcache_region_gen(region));
-    of->planned = due;
-    if (held * (region->plan_uses + 1) <= region->plan_lost + 1) {
-        return 0;
-    }
-    of->is_left = 1;
-    of->until   = ucs_predict_sat_add(due, of->rent);
-    return 1;
-}
-
 /* Its use has come: what would the plan have lost? */
 static void ucs_regcache_announced_rate(ucs_regcache_h cache,
                                         const ucs_regcache_announcement_t *of,
@@ -108,30 +71,6 @@ static void ucs_regcache_announced_rate(ucs_regcache_h cache,
     use->region->plan_uses = use->region->plan_uses * decay + 1;
     use->region->plan_lost = use->region->plan_lost * decay +
                              (float)ucs_min(lost, 1);
-}
-
-void ucs_regcache_announced_plan(ucs_regcache_h cache,
-                                 ucs_regcache_region_t *region, uint64_t due)
-{
-    ucs_regcache_announced_t *announced;
-    ucs_regcache_announcement_t *of;
-    unsigned i;
-
-    if (!ucs_regcache_plan_is_announced(region)) {
-        return; /* as where nothing was ever said */
-    }
-    announced = &cache->plan.hearing->announced;
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_READY) &&
-            (of->region == region) && (of->until != 0) &&
-            (of->generation == ucs_regcache_region_gen(region)) &&
-            ucs_regcache_announced_leave(of, region, due,
-                                         ucs_regcache_now(cache))) {
-            ucs_regcache_announced_set(announced, of,
-                                       UCS_REGCACHE_ANNOUNCED_WAITING);
-        }
-    }
 }
 
 /* It is over without a use */
@@ -154,8 +93,7 @@ ucs_regcache_announced_replace(ucs_regcache_h cache,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
+    ucs_regcache_announced_for_each(of, i, announced) {
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
             (of->start < operation->address + operation->length) &&
             (ucs_max(of->end, of->start + 1) > operation->address)) {
@@ -253,8 +191,8 @@ ucs_regcache_announced_is_clear(ucs_regcache_h cache,
 
 /* It is registered as soon as it is clear how, and given up when holding it has cost a
  * missed use */
-static void ucs_regcache_announced_settle(ucs_regcache_h cache,
-                                          ucs_regcache_announcement_t *of)
+void ucs_regcache_announced_settle(ucs_regcache_h cache,
+                                   ucs_regcache_announcement_t *of)
 {
     of->is_settled = ucs_regcache_announced_is_clear(cache, of);
     of->due        = of->posted;
@@ -321,8 +259,7 @@ void ucs_regcache_announced_end(ucs_regcache_h cache,
     if (operation->id == 0) {
         return;
     }
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
+    ucs_regcache_announced_for_each(of, i, announced) {
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
             (of->id == operation->id) && (of->thread == operation->thread)) {
             of->until = 0;
@@ -339,8 +276,7 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
+    ucs_regcache_announced_for_each(of, i, announced) {
         if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) && !of->is_over &&
             (of->posted <= start_ns) && (of->start >= start) &&
             (of->start < end) &&
@@ -426,240 +362,13 @@ int ucs_regcache_announced_saved(ucs_regcache_h cache,
     return hearing->announced.was_ready;
 }
 
-/* Under the lock: as ucs_regcache_announced_look() will find it */
-static int ucs_regcache_announced_is_missing(ucs_regcache_h cache,
-                                             uintptr_t start, uintptr_t end)
-{
-    ucs_regcache_region_t *region = ucs_regcache_index_find(&cache->index,
-                                                            start, end, 0);
-
-    return (region == NULL) ?
-                   (ucs_regcache_index_first(&cache->index, start, end) ==
-                    NULL) :
-                   (ucs_regcache_word_state(ucs_load_relaxed(&region->word)) ==
-                    UCS_REGCACHE_STATE_DORMANT);
-}
-
-/* Where the lock is busy somebody works on this cache: a wake-up too many at worst */
-int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
-                                size_t length)
-{
-    uintptr_t end = address + length;
-    size_t pages;
-    int is_urgent;
-
-    if (!cache->plan.ops->keeps || (length < cache->config.min_size) ||
-        (end < address) || !ucs_regcache_needs_helper(cache)) {
-        return 0;
-    }
-    if (!ucs_regcache_try_lock(cache)) {
-        return 1;
-    }
-    pages     = (ucs_regcache_page_up(cache, end) -
-                 ucs_regcache_page_down(cache, address)) /
-                (cache->config.page_mask + 1);
-    is_urgent = (cache->cost.reg.samples > 0) &&
-                (ucs_predict_cost_estimate(&cache->cost.reg, pages) >
-                 UCS_REGCACHE_WAKE_NS) &&
-                ucs_regcache_announced_is_missing(cache, address, end);
-    ucs_regcache_unlock(cache);
-    return is_urgent;
-}
-
-/* --- Registration --------------------------------------------------------- */
-
-/* What is to be done for an announcement that is due */
-typedef enum ucs_regcache_announced_act {
-    UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
-    UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
-    UCS_REGCACHE_ANNOUNCED_KEEP,     /* its region is registered */
-    UCS_REGCACHE_ANNOUNCED_REGISTER  /* its region is REGISTERING */
-} ucs_regcache_announced_act_t;
-
-/* REGISTERING, of nobody. Unless it is known when it is used next, what lies idle makes
- * room for it. */
-static void ucs_regcache_announced_begin(ucs_regcache_h cache,
-                                         ucs_regcache_region_t *region)
-{
-    if (ucs_load_relaxed(&region->next_use) == 0) {
-        ucs_regcache_rank_first(region);
-    }
-    ucs_store_relaxed(&region->speculative, 1);
-    ucs_regcache_region_plan_end(cache, region, 0);
-}
-
-/* A buffer that is not known. What overlaps it is another use's, and would be
- * pinned twice. */
-static ucs_regcache_announced_act_t
-ucs_regcache_announced_open(ucs_regcache_h cache,
-                            ucs_regcache_announcement_t *of, unsigned access,
-                            uint64_t now)
-{
-    ucs_regcache_request_t request = {
-        .start      = of->start,
-        .end        = of->end,
-        .first      = ucs_regcache_page_down(cache, of->start),
-        .last       = ucs_regcache_page_up(cache, of->end),
-        .access     = access,
-        .flags      = access,
-        .size_class = UCS_REGCACHE_CLASS_MANAGED,
-        .now        = now
-    };
-
-    if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
-        NULL) {
-        return UCS_REGCACHE_ANNOUNCED_PASS;
-    }
-    of->is_first = !ucs_extents_covers(&cache->memory.seen, request.first,
-                                       request.last);
-    ucs_regcache_account(cache, now);
-    ucs_extents_add(&cache->memory.seen, request.first, request.last);
-    ucs_regcache_soft_posted(cache, cache->plan.hearing->announced.ready_bytes +
-                                            of->bytes);
-    of->region = ucs_regcache_region_begin(cache, NULL, &request);
-    ucs_regcache_announced_begin(cache, of->region);
-    /* relaxed: the state changes under the lock alone, which is held */
-    ucs_sub_relaxed(&of->region->word, UCS_REGCACHE_WORD_REF);
-    return UCS_REGCACHE_ANNOUNCED_REGISTER;
-}
-
-/* Under the lock, with a region in reserve: sets its region, too */
-static ucs_regcache_announced_act_t
-ucs_regcache_announced_look(ucs_regcache_h cache,
-                            ucs_regcache_announcement_t *of, uint64_t now)
-{
-    unsigned access = (unsigned)ucs_load_relaxed(&cache->plan.asked);
-    ucs_regcache_region_t *region;
-    uint64_t word, due;
-
-    if (ucs_regcache_was_struck(cache, of->start, of->end, of->posted)) {
-        of->is_over = 1; /* the memory is another by now */
-        return UCS_REGCACHE_ANNOUNCED_PASS;
-    }
-    region = ucs_regcache_index_find(&cache->index, of->start, of->end, access);
-    if (region == NULL) {
-        return ucs_regcache_announced_open(cache, of, access, now);
-    }
-
-    of->region = region;
-    word       = ucs_load_relaxed(&region->word);
-    switch (ucs_regcache_word_state(word)) {
-    case UCS_REGCACHE_STATE_LIVE:
-        return (!ucs_load_relaxed(&region->speculative) &&
-                (ucs_load_relaxed(&region->use_start) >= of->posted)) ?
-                       UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
-                       UCS_REGCACHE_ANNOUNCED_KEEP;
-    case UCS_REGCACHE_STATE_DORMANT:
-        due = ucs_regcache_plan_earliest(region);
-        if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER) &&
-            ucs_regcache_announced_leave(of, region, due, now)) {
-            return UCS_REGCACHE_ANNOUNCED_LATER;
-        }
-        ucs_regcache_announced_begin(cache, region);
-        ucs_store_release(&region->word, /* [R-LIVE] */
-                          ucs_regcache_word_set_state(
-                                  word, UCS_REGCACHE_STATE_REGISTERING));
-        return UCS_REGCACHE_ANNOUNCED_REGISTER;
-    case UCS_REGCACHE_STATE_REGISTERING:
-        return UCS_REGCACHE_ANNOUNCED_LATER;
-    default:
-        return UCS_REGCACHE_ANNOUNCED_PASS;
-    }
-}
-
-/* Where all stays that fits, a buffer of one posted receive is not evicted for another,
- * or each would find its own evicted; so it is not the least recently used one either.
- * @return Zero if there is no room: later. */
-static int ucs_regcache_announced_fits(ucs_regcache_h cache,
-                                       ucs_regcache_announcement_t *of,
-                                       uint64_t now)
+void ucs_regcache_announced_expire(ucs_regcache_h cache, uint64_t now)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announcement_t *other;
-    unsigned i;
-
-    if (!cache->plan.ops->keeps) {
-        return 1;
-    }
-    if ((announced->ready_bytes + of->bytes > cache->config.max_pinned) ||
-        (announced->ready >= cache->config.max_regions)) {
-        of->due = UCS_REGCACHE_TIME_NEVER;
-        return 0;
-    }
-    for (i = announced->first; i != announced->next; ++i) {
-        other = ucs_regcache_announced_at(announced, i);
-        if ((other->state == UCS_REGCACHE_ANNOUNCED_READY) &&
-            (ucs_regcache_region_gen(other->region) == other->generation)) {
-            /* relaxed: for the choice of what to evict, of which any will do */
-            ucs_store_relaxed(&other->region->last_use, now + 1);
-        }
-    }
-    return 1;
-}
-
-/* In an idle step as well, however dear: what the thread does not do now it
- * does when the receive comes */
-static void ucs_regcache_announced_due(ucs_regcache_h cache,
-                                       ucs_regcache_announcement_t *of,
-                                       uint64_t now)
-{
-    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
-
-    if (!of->is_settled) {
-        ucs_regcache_announced_settle(cache, of);
-    }
-    if (!of->is_settled || ((of->due > now) && !cache->plan.ops->keeps) ||
-        !ucs_regcache_announced_fits(cache, of, now)) {
-        return;
-    }
-    if (!ucs_regcache_serve_is_backing_off(cache) &&
-        ucs_regcache_needs_helper(cache) &&
-        (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
-        act = ucs_regcache_announced_look(cache, of, now);
-        if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
-            of->generation = ucs_regcache_region_gen(of->region);
-        }
-        ucs_regcache_unlock(cache);
-    }
-    if (act == UCS_REGCACHE_ANNOUNCED_REGISTER) {
-        cache->plan.idling.is_used = 1;
-        if (ucs_regcache_serve_unasked(cache, of->region,
-                                       UCS_REGCACHE_HELD_OTHER) != UCS_OK) {
-            act = UCS_REGCACHE_ANNOUNCED_PASS;
-        }
-    }
-    if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
-        of->ready     = ucs_regcache_now(cache);
-        of->has_acted = (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
-        of->in_wait   = ucs_regcache_is_idling(cache);
-        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
-    } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
-        ucs_regcache_announced_set(announced, of,
-                                   UCS_REGCACHE_ANNOUNCED_PASSED);
-    }
-}
-
-void ucs_regcache_announced_serve(ucs_regcache_h cache)
-{
-    uint64_t now = ucs_regcache_now(cache);
-    ucs_regcache_announced_t *announced;
     ucs_regcache_announcement_t *of;
     unsigned i;
 
-    if (cache->plan.hearing == NULL) {
-        return;
-    }
-    announced = &cache->plan.hearing->announced;
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
-        if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) && (of->until > now) &&
-            ((ucs_max(of->due, of->planned) <= now) || cache->plan.ops->keeps)) {
-            ucs_regcache_announced_due(cache, of, now);
-        }
-    }
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
+    ucs_regcache_announced_for_each(of, i, announced) {
         if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
             continue;
         }
@@ -677,16 +386,13 @@ void ucs_regcache_announced_serve(ucs_regcache_h cache)
 uint64_t ucs_regcache_announced_next(ucs_regcache_h cache)
 {
     uint64_t next = UCS_REGCACHE_TIME_NEVER;
-    ucs_regcache_announced_t *announced;
     const ucs_regcache_announcement_t *of;
     unsigned i;
 
     if (cache->plan.hearing == NULL) {
         return next;
     }
-    announced = &cache->plan.hearing->announced;
-    for (i = announced->first; i != announced->next; ++i) {
-        of = ucs_regcache_announced_at(announced, i);
+    ucs_regcache_announced_for_each(of, i, &cache->plan.hearing->announced) {
         if ((of->state == UCS_REGCACHE_ANNOUNCED_WAITING) &&
             ucs_regcache_announced_is_clear(cache, of)) {
             next = ucs_min(next, ucs_max(of->due, of->planned));

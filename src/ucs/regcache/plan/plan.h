@@ -20,7 +20,9 @@
  *              lost, and when the next step is; init.c: begin and end;
  *              operations.c: what the program says, in the order of time
  *   policy/    what is expected when, by policy.h; apply.c: a part of one
- *   announce/  receives that the program has posted
+ *   announce/  receives that the program has posted: announce_serve.c registers for
+ *              them; announce.c: what was announced, what it is worth, and what came
+ *              of it
  *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
  *              due in the registration queue; price.c: what a region's
  *              registration is worth, and what the helper's work on it takes;
@@ -370,33 +372,32 @@ void ucs_regcache_listen(ucs_regcache_h cache, uint64_t time);
  *  was announced. */
 void ucs_regcache_listen_use(ucs_regcache_h cache, const ucs_use_t *use);
 
-/* --- announce.c --- */
-
-/** A receive is posted. */
-void ucs_regcache_announce(ucs_regcache_h cache,
-                           const ucs_operation_t *operation);
-
-/** A message is sent. */
-void ucs_regcache_announced_sent(ucs_regcache_h cache,
-                                 const ucs_operation_t *operation);
+/* --- announce_serve.c --- */
 
 /** The policy's plan registers a region at @a due, ns, and not before: announced uses
  *  of it are left to the plan if that is cheaper. */
 void ucs_regcache_announced_plan(ucs_regcache_h cache,
                                  ucs_regcache_region_t *region, uint64_t due);
 
-/** It has ended, by whatever. */
-void ucs_regcache_announced_end(ucs_regcache_h cache,
-                                const ucs_operation_t *operation);
-
-/** A use has begun that may be the one that was announced. */
-void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use);
-
 /** Register what is due, and give up what did not come. */
 void ucs_regcache_announced_serve(ucs_regcache_h cache);
 
-/** @return When @ref ucs_regcache_announced_serve is to be called, ns. */
-uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
+/* --- announce.c --- */
+
+/** A receive is posted. */
+void ucs_regcache_announce(ucs_regcache_h cache,
+                           const ucs_operation_t *operation);
+
+/** One has ended, by whatever. */
+void ucs_regcache_announced_end(ucs_regcache_h cache,
+                                const ucs_operation_t *operation);
+
+/** A message is sent. */
+void ucs_regcache_announced_sent(ucs_regcache_h cache,
+                                 const ucs_operation_t *operation);
+
+/** A use has begun that may be the one that was announced. */
+void ucs_regcache_announced_use(ucs_regcache_h cache, const ucs_use_t *use);
 
 /** What the announcement of the use that is being learned from saves of a missed use.
  *
@@ -405,6 +406,9 @@ uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
  *  @return Nonzero if the use found its buffer registered for it was announced. */
 int ucs_regcache_announced_saved(ucs_regcache_h cache,
                                  ucs_predict_price_t *price);
+
+/** @return When @ref ucs_regcache_announced_serve is to be called, ns. */
+uint64_t ucs_regcache_announced_next(ucs_regcache_h cache);
 
 /* --- idle.c --- */
 

@@ -10,7 +10,7 @@
  * post of its receive, or by its first use, and the region that this opens is
  * the declaration. A rank that waits, or the helper's thread, pins it at the
  * post, so that this overlaps what the sender and the handshake take
- * (announce.c); a use that comes before waits for the rest. What is pinned
+ * (announce_serve.c); a use that comes before waits for the rest. What is pinned
  * stays, and is unpinned under pressure alone, the least recently used first.
  * The region is DORMANT then, and the next post or use pins it again. Nothing
  * is predicted.
