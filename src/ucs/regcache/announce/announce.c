@@ -8,18 +8,17 @@
 #include <ucs/sys/math.h>
 
 void ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
-                                ucs_regcache_announcement_t *announcement,
+                                ucs_regcache_announcement_t *of,
                                 ucs_regcache_announced_state_t state)
 {
     int more = (state == UCS_REGCACHE_ANNOUNCED_READY) -
-               (announcement->state == UCS_REGCACHE_ANNOUNCED_READY);
+               (of->state == UCS_REGCACHE_ANNOUNCED_READY);
 
-    announcement->state     = state;
+    of->state               = state;
     announced->ready       += more;
-    announced->ready_bytes += more * announcement->bytes;
+    announced->ready_bytes += more * of->bytes;
     if (more != 0) {
-        ucs_regcache_plan_announced(announcement->region,
-                                    announcement->generation, more > 0);
+        ucs_regcache_plan_announced(of->region, of->generation, more > 0);
     }
     while ((announced->first != announced->next) &&
            (ucs_regcache_announced_at(announced, announced->first)->state ==
@@ -39,19 +38,6 @@ static void ucs_regcache_announced_drop(ucs_regcache_h cache,
     if (was_ready && (ucs_regcache_region_gen(of->region) == of->generation)) {
         ucs_regcache_plan_deregister(cache, of->region);
     }
-}
-
-/* The place of the oldest */
-static ucs_regcache_announcement_t *
-ucs_regcache_announced_room(ucs_regcache_h cache)
-{
-    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announcement_t *room   =
-            ucs_regcache_announced_at(announced, announced->next);
-
-    ucs_regcache_announced_drop(cache, room, UCS_REGCACHE_ANNOUNCED_NONE);
-    ++announced->next;
-    return room;
 }
 
 /* Its use has come: what would the plan have lost? */
@@ -94,9 +80,8 @@ ucs_regcache_announced_replace(ucs_regcache_h cache,
     unsigned i;
 
     ucs_regcache_announced_for_each(of, i, announced) {
-        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
-            (of->start < operation->address + operation->length) &&
-            (ucs_max(of->end, of->start + 1) > operation->address)) {
+        if ((of->start < operation->address + operation->length) &&
+            (of->end > operation->address)) {
             of->until = 0; /* as its end would have told */
             ucs_regcache_announced_unused(announced, of);
         }
@@ -126,29 +111,27 @@ ucs_regcache_announced_cost(const ucs_regcache_announcement_t *of,
 }
 
 /* What registering and holding it costs */
-static void
-ucs_regcache_announced_price(ucs_regcache_h cache,
-                             ucs_regcache_announcement_t *announcement)
+static void ucs_regcache_announced_price(ucs_regcache_h cache,
+                                         ucs_regcache_announcement_t *of)
 {
-    uintptr_t first = ucs_regcache_page_down(cache, announcement->start);
-    uintptr_t last  = ucs_regcache_page_up(cache, announcement->end);
+    uintptr_t first = ucs_regcache_page_down(cache, of->start);
+    uintptr_t last  = ucs_regcache_page_up(cache, of->end);
     double bytes    = ucs_regcache_held_bytes(cache, last - first);
     double leave_bytes;
 
-    announcement->bytes = last - first;
+    of->bytes = last - first;
     ucs_regcache_lock(cache);
-    announcement->takes = ucs_predict_cost_estimate(
-            &cache->cost.reg,
-            announcement->bytes / (cache->config.page_mask + 1));
+    of->takes   = ucs_predict_cost_estimate(
+            &cache->cost.reg, of->bytes / (cache->config.page_mask + 1));
     leave_bytes = ucs_regcache_leave_bytes(cache);
     if (!ucs_extents_covers(&cache->memory.seen, first, last)) {
         leave_bytes += bytes; /* it will be seen */
     }
     ucs_regcache_unlock(cache);
-    announcement->takes = ucs_max(announcement->takes, 1);
-    announcement->rent  = 1 + (uint64_t)ucs_predict_price_rent_ns(
-                                     cache->config.max_slowdown, leave_bytes,
-                                     bytes, announcement->takes);
+    of->takes = ucs_max(of->takes, 1);
+    of->rent  = 1 + (uint64_t)ucs_predict_price_rent_ns(
+                            cache->config.max_slowdown, leave_bytes, bytes,
+                            of->takes);
 }
 
 /* @return Nonzero if nobody has used this place yet */
@@ -198,8 +181,8 @@ void ucs_regcache_announced_settle(ucs_regcache_h cache,
     of->due        = of->posted;
     of->until      = UCS_REGCACHE_TIME_NEVER;
     if (of->is_settled && of->is_new) {
-        of->end = ucs_min(of->end,
-                          of->start + cache->plan.hearing->announced.longest);
+        of->end = of->start + ucs_min(of->end - of->start,
+                                      cache->plan.hearing->announced.longest);
     }
     ucs_regcache_announced_price(cache, of);
     if (of->is_settled && !cache->plan.ops->keeps) {
@@ -212,7 +195,7 @@ void ucs_regcache_announce(ucs_regcache_h cache,
                            const ucs_operation_t *operation)
 {
     ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announcement_t *announcement;
+    ucs_regcache_announcement_t *of;
 
     if ((operation->address == 0) ||
         (operation->length < ucs_max(cache->config.min_size, 1)) ||
@@ -222,8 +205,10 @@ void ucs_regcache_announce(ucs_regcache_h cache,
     }
     ucs_add_relaxed(&cache->plan.announced, 1);
     ucs_regcache_announced_replace(cache, operation);
-    announcement  = ucs_regcache_announced_room(cache);
-    *announcement = (ucs_regcache_announcement_t){
+    of = ucs_regcache_announced_at(announced, announced->next); /* the oldest */
+    ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);
+    ++announced->next;
+    *of = (ucs_regcache_announcement_t){
             .posted = operation->time,
             .start  = operation->address,
             .end    = operation->address + operation->length,
@@ -231,8 +216,8 @@ void ucs_regcache_announce(ucs_regcache_h cache,
             .thread = operation->thread,
             .is_new = !cache->plan.ops->keeps &&
                       ucs_regcache_announced_is_new(cache, operation->address)};
-    ucs_regcache_announced_settle(cache, announcement);
-    ucs_regcache_announced_set(announced, announcement,
+    ucs_regcache_announced_settle(cache, of);
+    ucs_regcache_announced_set(announced, of,
                                ucs_regcache_announced_is_worth(cache) ?
                                        UCS_REGCACHE_ANNOUNCED_WAITING :
                                        UCS_REGCACHE_ANNOUNCED_PASSED);
@@ -260,8 +245,7 @@ void ucs_regcache_announced_end(ucs_regcache_h cache,
         return;
     }
     ucs_regcache_announced_for_each(of, i, announced) {
-        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) &&
-            (of->id == operation->id) && (of->thread == operation->thread)) {
+        if ((of->id == operation->id) && (of->thread == operation->thread)) {
             of->until = 0;
         }
     }
@@ -277,9 +261,8 @@ ucs_regcache_announced_find(ucs_regcache_announced_t *announced,
     unsigned i;
 
     ucs_regcache_announced_for_each(of, i, announced) {
-        if ((of->state != UCS_REGCACHE_ANNOUNCED_NONE) && !of->is_over &&
-            (of->posted <= start_ns) && (of->start >= start) &&
-            (of->start < end) &&
+        if (!of->is_over && (of->posted <= start_ns) &&
+            (of->start >= start) && (of->start < end) &&
             ((found == NULL) || (of->posted < found->posted))) {
             found = of;
         }
@@ -369,9 +352,6 @@ void ucs_regcache_announced_expire(ucs_regcache_h cache, uint64_t now)
     unsigned i;
 
     ucs_regcache_announced_for_each(of, i, announced) {
-        if (of->state == UCS_REGCACHE_ANNOUNCED_NONE) {
-            continue;
-        }
         if (of->until == 0) {
             ucs_regcache_announced_unused(announced, of);
             ucs_regcache_announced_drop(cache, of, UCS_REGCACHE_ANNOUNCED_NONE);

@@ -18,22 +18,22 @@ ucs_regcache_announced_at(ucs_regcache_announced_t *announced, unsigned i)
     return &announced->list[i % UCS_REGCACHE_ANNOUNCED];
 }
 
-/** Visit all as they were posted, among them some that are NONE. The one that is visited
- *  may be set to any state. */
+/** Visit all that are not NONE, as they were posted. The one that is visited may be set
+ *  to any state. */
 #define ucs_regcache_announced_for_each(_of, _i, _announced) \
-    for ((_i) = (_announced)->first; \
-         ((_i) != (_announced)->next) && \
-         ((_of) = ucs_regcache_announced_at(_announced, _i), 1); ++(_i))
+    for ((_i) = (_announced)->first; (_i) != (_announced)->next; ++(_i)) \
+        if (((_of) = ucs_regcache_announced_at(_announced, _i))->state != \
+            UCS_REGCACHE_ANNOUNCED_NONE)
 
 /**
  * Change the state, and what is counted of the READY ones. What an announcement had READY
  * stays registered.
  *
- * @param [inout] announcement  Of the list; if it was or becomes READY its region,
- *                              generation and bytes are set.
+ * @param [inout] of  Of the list; if it was or becomes READY its region, generation and
+ *                    bytes are set.
  */
 void ucs_regcache_announced_set(ucs_regcache_announced_t *announced,
-                                ucs_regcache_announcement_t *announcement,
+                                ucs_regcache_announcement_t *of,
                                 ucs_regcache_announced_state_t state);
 
 /** Find out how much is to be registered, when, and until when, ns; and what that

@@ -97,14 +97,6 @@ int ucs_regcache_post_is_urgent(ucs_regcache_h cache, uintptr_t address,
     return is_urgent;
 }
 
-/* What is to be done for an announcement that is due */
-typedef enum ucs_regcache_announced_act {
-    UCS_REGCACHE_ANNOUNCED_PASS,     /* nothing, and never */
-    UCS_REGCACHE_ANNOUNCED_LATER,    /* nothing now */
-    UCS_REGCACHE_ANNOUNCED_KEEP,     /* its region is registered */
-    UCS_REGCACHE_ANNOUNCED_REGISTER  /* its region is REGISTERING */
-} ucs_regcache_announced_act_t;
-
 /* REGISTERING, of nobody. Unless it is known when it is used next, what lies idle makes
  * room for it. */
 static void ucs_regcache_announced_begin(ucs_regcache_h cache,
@@ -119,7 +111,7 @@ static void ucs_regcache_announced_begin(ucs_regcache_h cache,
 
 /* A buffer that is not known. What overlaps it is another use's, and would be
  * pinned twice. */
-static ucs_regcache_announced_act_t
+static ucs_regcache_announced_state_t
 ucs_regcache_announced_open(ucs_regcache_h cache,
                             ucs_regcache_announcement_t *of, unsigned access,
                             uint64_t now)
@@ -137,7 +129,7 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
 
     if (ucs_regcache_index_first(&cache->index, request.start, request.end) !=
         NULL) {
-        return UCS_REGCACHE_ANNOUNCED_PASS;
+        return UCS_REGCACHE_ANNOUNCED_PASSED;
     }
     of->is_first = !ucs_extents_covers(&cache->memory.seen, request.first,
                                        request.last);
@@ -149,11 +141,13 @@ ucs_regcache_announced_open(ucs_regcache_h cache,
     ucs_regcache_announced_begin(cache, of->region);
     /* relaxed: the state changes under the lock alone, which is held */
     ucs_sub_relaxed(&of->region->word, UCS_REGCACHE_WORD_REF);
-    return UCS_REGCACHE_ANNOUNCED_REGISTER;
+    return UCS_REGCACHE_ANNOUNCED_READY;
 }
 
-/* Under the lock, with a region in reserve: sets its region, too */
-static ucs_regcache_announced_act_t
+/* Under the lock, with a region in reserve: what comes of one that is due, and of which
+ * region. @return PASSED: nothing ever; WAITING: nothing now; READY: the region is LIVE,
+ * or REGISTERING for this. */
+static ucs_regcache_announced_state_t
 ucs_regcache_announced_look(ucs_regcache_h cache,
                             ucs_regcache_announcement_t *of, uint64_t now)
 {
@@ -163,7 +157,7 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
 
     if (ucs_regcache_was_struck(cache, of->start, of->end, of->posted)) {
         of->is_over = 1; /* the memory is another by now */
-        return UCS_REGCACHE_ANNOUNCED_PASS;
+        return UCS_REGCACHE_ANNOUNCED_PASSED;
     }
     region = ucs_regcache_index_find(&cache->index, of->start, of->end, access);
     if (region == NULL) {
@@ -176,23 +170,23 @@ ucs_regcache_announced_look(ucs_regcache_h cache,
     case UCS_REGCACHE_STATE_LIVE:
         return (!ucs_load_relaxed(&region->speculative) &&
                 (ucs_load_relaxed(&region->use_start) >= of->posted)) ?
-                       UCS_REGCACHE_ANNOUNCED_PASS : /* it has come */
-                       UCS_REGCACHE_ANNOUNCED_KEEP;
+                       UCS_REGCACHE_ANNOUNCED_PASSED : /* it has come */
+                       UCS_REGCACHE_ANNOUNCED_READY;
     case UCS_REGCACHE_STATE_DORMANT:
         due = ucs_regcache_plan_earliest(region);
         if ((due > now) && (due != UCS_REGCACHE_TIME_NEVER) &&
             ucs_regcache_announced_leave(of, region, due, now)) {
-            return UCS_REGCACHE_ANNOUNCED_LATER;
+            return UCS_REGCACHE_ANNOUNCED_WAITING;
         }
         ucs_regcache_announced_begin(cache, region);
         ucs_store_release(&region->word, /* [R-LIVE] */
                           ucs_regcache_word_set_state(
                                   word, UCS_REGCACHE_STATE_REGISTERING));
-        return UCS_REGCACHE_ANNOUNCED_REGISTER;
+        return UCS_REGCACHE_ANNOUNCED_READY;
     case UCS_REGCACHE_STATE_REGISTERING:
-        return UCS_REGCACHE_ANNOUNCED_LATER;
+        return UCS_REGCACHE_ANNOUNCED_WAITING;
     default:
-        return UCS_REGCACHE_ANNOUNCED_PASS;
+        return UCS_REGCACHE_ANNOUNCED_PASSED;
     }
 }
 
@@ -231,8 +225,8 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
                                        ucs_regcache_announcement_t *of,
                                        uint64_t now)
 {
-    ucs_regcache_announced_t *announced = &cache->plan.hearing->announced;
-    ucs_regcache_announced_act_t act    = UCS_REGCACHE_ANNOUNCED_PASS;
+    ucs_regcache_announced_state_t state = UCS_REGCACHE_ANNOUNCED_PASSED;
+    int acts                             = 0;
 
     if (!of->is_settled) {
         ucs_regcache_announced_settle(cache, of);
@@ -244,28 +238,27 @@ static void ucs_regcache_announced_due(ucs_regcache_h cache,
     if (!ucs_regcache_serve_is_backing_off(cache) &&
         ucs_regcache_needs_helper(cache) &&
         (ucs_regcache_lock_reserved(cache) == UCS_OK)) {
-        act = ucs_regcache_announced_look(cache, of, now);
-        if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
+        state = ucs_regcache_announced_look(cache, of, now);
+        if (state == UCS_REGCACHE_ANNOUNCED_READY) {
             of->generation = ucs_regcache_region_gen(of->region);
+            acts = (ucs_regcache_word_state(ucs_load_relaxed(&of->region->word)) ==
+                    UCS_REGCACHE_STATE_REGISTERING);
         }
         ucs_regcache_unlock(cache);
     }
-    if (act == UCS_REGCACHE_ANNOUNCED_REGISTER) {
+    if (acts) {
         cache->plan.idling.is_used = 1;
         if (ucs_regcache_serve_unasked(cache, of->region,
                                        UCS_REGCACHE_HELD_OTHER) != UCS_OK) {
-            act = UCS_REGCACHE_ANNOUNCED_PASS;
+            state = UCS_REGCACHE_ANNOUNCED_PASSED;
         }
     }
-    if (act >= UCS_REGCACHE_ANNOUNCED_KEEP) {
+    if (state == UCS_REGCACHE_ANNOUNCED_READY) {
         of->ready     = ucs_regcache_now(cache);
-        of->has_acted = (act == UCS_REGCACHE_ANNOUNCED_REGISTER);
+        of->has_acted = acts;
         of->in_wait   = ucs_regcache_is_idling(cache);
-        ucs_regcache_announced_set(announced, of, UCS_REGCACHE_ANNOUNCED_READY);
-    } else if (act != UCS_REGCACHE_ANNOUNCED_LATER) {
-        ucs_regcache_announced_set(announced, of,
-                                   UCS_REGCACHE_ANNOUNCED_PASSED);
     }
+    ucs_regcache_announced_set(&cache->plan.hearing->announced, of, state);
 }
 
 void ucs_regcache_announced_serve(ucs_regcache_h cache)
