@@ -52,11 +52,13 @@ gtest_tests = \
 	ucs/node/test_node_cores.cc \
 	ucs/node/test_node_damage.cc \
 	ucs/node/test_node_processes.cc \
+	ucs/regcache/hear_fixture.h \
 	ucs/regcache/order_fixture.h \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \
 	ucs/regcache/regions.h \
 	ucs/regcache/test_ahead.cc \
+	ucs/regcache/test_announce.cc \
 	ucs/regcache/test_coalesce.cc \
 	ucs/regcache/test_cover.cc \
 	ucs/regcache/test_drops.cc \
