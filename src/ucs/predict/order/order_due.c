@@ -77,14 +77,16 @@ double ucs_predict_order_looks(ucs_predict_order_h order,
                                uint64_t gap_start, double gap_ns)
 {
     unsigned i = order_plan_key(label, plan);
-    int is_heard;
+    order_watch_t watch;
 
-    return (i == ORDER_KEY_LAST) ?
-                   0 :
-                   ucs_predict_order_key_looks(
-                           order, label, i,
-                           order_plan_wait(order, label, plan, price), price,
-                           gap_start, gap_ns, &is_heard);
+    if ((i < ORDER_KEY_FIRST) || (i == ORDER_KEY_LAST)) {
+        return 0; /* the gap begins with it, or there is none */
+    }
+    ucs_predict_order_key_watch(order, label,
+                                order_plan_wait(order, label, plan, price),
+                                price, &watch);
+    return ucs_predict_order_watch_looks(
+            &watch, ucs_predict_order_key_came(&label->keys[i], gap_start, gap_ns));
 }
 
 /* What is overdue is told again, for it may have been given up: while another length of

@@ -297,17 +297,14 @@ void ucs_predict_order_key_watch(ucs_predict_order_h order,
                                  const ucs_predict_price_t *price,
                                  order_watch_t *watch);
 
-/** How often was it looked for the key in place @a i in the gap from @a gap_start, which
- *  was @a gap_ns long?
- *
- *  @param [in]  wait      As of @ref ucs_predict_order_key_watch.
- *  @param [out] is_heard  Whether it came, and not after the last look. */
-double ucs_predict_order_key_looks(ucs_predict_order_h order,
-                                   const order_label_t *label, unsigned i,
-                                   double wait,
-                                   const ucs_predict_price_t *price,
-                                   uint64_t gap_start, double gap_ns,
-                                   int *is_heard);
+/** @return When a key came in the gap from @a gap_start, ns after that; if it did not, its
+ *          end, @a gap_ns. */
+double ucs_predict_order_key_came(const order_key_t *key, uint64_t gap_start,
+                                  double gap_ns);
+
+/** @return How often it is looked for a key that comes @a came ns after the gap has
+ *          begun. */
+double ucs_predict_order_watch_looks(const order_watch_t *watch, double came);
 
 /** What each plan by the key in place @a i alone would have cost in the gap from
  *  @a gap_start to @a now, which is @a gap_ns long. */

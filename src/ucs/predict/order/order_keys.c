@@ -223,26 +223,17 @@ void ucs_predict_order_key_watch(ucs_predict_order_h order,
  * Learning: what the gap that is over says of its keys
  */
 
-double ucs_predict_order_key_looks(ucs_predict_order_h order,
-                                   const order_label_t *label, unsigned i,
-                                   double wait,
-                                   const ucs_predict_price_t *price,
-                                   uint64_t gap_start, double gap_ns,
-                                   int *is_heard)
+double ucs_predict_order_key_came(const order_key_t *key, uint64_t gap_start,
+                                  double gap_ns)
 {
-    uint64_t fired = label->keys[i].fired_ns;
-    order_watch_t watch;
-    double came;
+    return (key->fired_ns != 0) ? (double)key->fired_ns - (double)gap_start :
+                                  gap_ns;
+}
 
-    *is_heard = (fired != 0);
-    if (i < ORDER_KEY_FIRST) {
-        return 0; /* the gap begins with it */
-    }
-    ucs_predict_order_key_watch(order, label, wait, price, &watch);
-    came       = *is_heard ? (double)fired - (double)gap_start : gap_ns;
-    *is_heard &= (came <= watch.until_ns);
-    return ucs_max(ucs_min(came, watch.until_ns) - watch.from_ns, 0) /
-           watch.every_ns;
+double ucs_predict_order_watch_looks(const order_watch_t *watch, double came)
+{
+    return ucs_max(ucs_min(came, watch->until_ns) - watch->from_ns, 0) /
+           watch->every_ns;
 }
 
 /* What a plan by the key comes to in the gap */
@@ -253,7 +244,9 @@ static void order_key_course(ucs_predict_order_h order,
                              ucs_predict_course_t *course)
 {
     const order_key_t *key = &label->keys[i];
-    int is_heard;
+    double came            = ucs_predict_order_key_came(key, gap_start, gap_ns);
+    int is_heard           = (key->fired_ns != 0);
+    order_watch_t watch;
     double wait;
 
     course->due_ns = -1;
@@ -261,12 +254,14 @@ static void order_key_course(ucs_predict_order_h order,
     if (key->delays.count < order_share_every(share)) {
         return;
     }
-    wait          = ucs_predict_order_key_wait(order, key, share, price);
-    course->looks = ucs_predict_order_key_looks(order, label, i, wait, price,
-                                                gap_start, gap_ns, &is_heard);
+    wait = ucs_predict_order_key_wait(order, key, share, price);
+    if (i >= ORDER_KEY_FIRST) { /* the gap does not begin with it */
+        ucs_predict_order_key_watch(order, label, wait, price, &watch);
+        course->looks = ucs_predict_order_watch_looks(&watch, came);
+        is_heard     &= (came <= watch.until_ns); /* not after the last look */
+    }
     if (is_heard) {
-        course->due_ns = ucs_max((double)key->fired_ns - (double)gap_start +
-                                 wait, 0);
+        course->due_ns = ucs_max(came + wait, 0);
     }
 }
 
