@@ -285,6 +285,30 @@ TEST_F(test_ahead, what_others_had_access_to_is_registered_together)
     }
 }
 
+/* What a registration may have at most is no multiple of a step: the step across its end is
+ * the next window's, and pinned once */
+TEST_F(test_ahead, windows_of_what_others_had_access_to_end_with_a_step)
+{
+    ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+
+    tuning.cover_max = 7 * length / 2; /* beyond the first step */
+    for (intptr_t by : {1, -1}) {
+        make(UCS_REGCACHE_COVER_LOCAL);
+        w->params.tuning = &tuning;
+        stride           = by * intptr_t(64 * KB);
+        w->open();
+        walk(4000, 4300, REMOTE);
+        for (unsigned round = 1; round < 3; ++round) {
+            w->advance(60000 * MS);
+            pinned = 0;
+            walk(4000, 4300, REMOTE);
+            EXPECT_EQ(300 * length, pinned) << by << ' ' << round;
+        }
+        EXPECT_EQ(4 * length, largest) << by;
+        w.reset();
+    }
+}
+
 /* What lies between steps was given to nobody, and neither was what has been mapped
  * since; nor with an access that it was not given with */
 TEST_F(test_ahead, what_others_had_no_access_to_is_not)
