@@ -17,6 +17,7 @@ gtest_tests = \
 	ucs/sys/test_own_memory.cc \
 	ucs/sys/test_process.cc \
 	ucs/sys/test_scout.cc \
+	ucs/sys/test_slice.cc \
 	ucs/sys/test_sink.cc \
 	ucs/sys/test_spawn.cc \
 	ucs/sys/test_stack.cc \

@@ -182,16 +182,19 @@ double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
  * How much of the helper's work did ranks wait for? It begins where nothing else is
  * ready to run, but what has begun ends, and a registration may take longer than a
  * message; on a core that is always busy it begins at a tick, and all of it is waited
- * for. The latest work counts. Until some was done the share is near that of
+ * for. The latest work counts, and fades as time passes; one time slice of waiting may
+ * be chance and does not count. Until some was done the share is near that of
  * @ref ucs_node_waits. Where there are more ranks than processors they wait for each
  * other as well, and it is at most that. By one thread, before each step.
  *
+ * @param [in] now         Nanoseconds.
  * @param [in] worked_ns   What the helper has worked since it began.
  * @param [in] delayed_ns  For how much of that some rank waited.
  *
  * @return Share of the work, 0 to 1.
  */
-double ucs_node_wanted(ucs_node_h node, uint64_t worked_ns, uint64_t delayed_ns);
+double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t worked_ns,
+                       uint64_t delayed_ns);
 
 /**
  * Another rank, each in turn, whose waits stand for those of all others.

@@ -12,12 +12,23 @@
 #define UCS_NODE_WAITS_NS 2e9
 
 /* The helper's work over which it is counted how much of it ranks waited for, ns: some
- * registrations of large buffers */
-#define UCS_NODE_WORK_NS  5e7
+ * seconds of most jobs. At half of this a chance wait is forgotten sooner and half as
+ * much of the work may be waited for unseen */
+#define UCS_NODE_WORK_NS   2e8
+
+/* Time over which that is forgotten, ns. A helper that does not work learns nothing, so
+ * it has to try again. Half of this: it tries twice as often on busy cores, where that
+ * costs UCS_NODE_CHANCE_NS each time. */
+#define UCS_NODE_FORGET_NS 3e10
+
+/* What ranks may have waited by chance, ns: the longest time slice that went to another
+ * thread. One such wait in a job's first work is no reason to stop. At half of this it
+ * is, at twice this busy cores are seen later. */
+#define UCS_NODE_CHANCE_NS 5e6
 
 /* Before so much of it was done, what ranks wait at any time counts more, ns: some
  * registrations of small buffers */
-#define UCS_NODE_TRIED_NS 1e6
+#define UCS_NODE_TRIED_NS  1e6
 
 _Static_assert(sizeof(cpu_set_t) * 8 == UCS_LEDGER_CPUS,
                "a slot names the processors that a set holds");
@@ -122,18 +133,23 @@ double ucs_node_waits(ucs_node_h node, uint64_t now, uint64_t waited_ns,
     return node->any;
 }
 
-double ucs_node_wanted(ucs_node_h node, uint64_t worked_ns, uint64_t delayed_ns)
+double ucs_node_wanted(ucs_node_h node, uint64_t now, uint64_t worked_ns,
+                       uint64_t delayed_ns)
 {
     double worked = ucs_node_more(node->worked_ns, worked_ns);
-    double keep   = UCS_NODE_WORK_NS / (UCS_NODE_WORK_NS + worked);
+    double keep   = UCS_NODE_WORK_NS / (UCS_NODE_WORK_NS + worked) *
+                    UCS_NODE_FORGET_NS /
+                    (UCS_NODE_FORGET_NS + ucs_node_more(node->worked_at, now));
     double wanted;
 
     node->worked     = node->worked * keep + worked;
     node->delayed    = node->delayed * keep +
                        ucs_node_more(node->delayed_ns, delayed_ns);
+    node->worked_at  = now;
     node->worked_ns  = worked_ns;
     node->delayed_ns = delayed_ns;
-    wanted           = (node->delayed + node->any * UCS_NODE_TRIED_NS) /
+    wanted           = (ucs_max(node->delayed - UCS_NODE_CHANCE_NS, 0) +
+                        node->any * UCS_NODE_TRIED_NS) /
                        (node->worked + UCS_NODE_TRIED_NS);
     wanted           = ucs_min(wanted, node->is_shared ? node->any : 1);
 

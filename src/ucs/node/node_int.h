@@ -56,6 +56,7 @@ struct ucs_node {
                                                     never */
     uint64_t             waited_ns;              /* likewise, for a processor */
     uint64_t             worked_ns, delayed_ns;  /* by the helper, for it */
+    uint64_t             worked_at;              /* ns, when that was counted */
     unsigned             beside;                 /* slot of the rank whose waits
                                                     are looked at */
     double               waits;                  /* share of the latest time */

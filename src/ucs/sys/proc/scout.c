@@ -20,6 +20,10 @@
  * often */
 #define UCS_SCOUT_BELL_NS UINT64_C(5000000)
 
+/* An offer of the core that took longer was taken up, ns. On an idle core it takes some
+ * 1000, and a thread that runs has it for 700000 at least. */
+#define UCS_SCOUT_OFFER_NS UINT64_C(50000)
+
 /* State shared by the sleeping helper and those that wake it, in one word */
 enum {
     UCS_SCOUT_AWAKE,    /* about to look whether a turn is due */
@@ -183,12 +187,31 @@ static void ucs_scout_add_delay(ucs_scout_h scout, const ucs_waited_t *before)
     }
 }
 
+/* The kernel gives a SCHED_IDLE thread a moment now and then beside another one that
+ * goes on. So a core is idle only if nothing else takes it when it is offered. Where none
+ * becomes idle the turn comes all the same: how much of it is waited for tells the
+ * helper that it is not to plan here. */
+static void ucs_scout_until_idle(ucs_scout_h scout)
+{
+    uint64_t begin = ucs_clock_now();
+    uint64_t now   = begin;
+    uint64_t offer;
+
+    do {
+        offer = now;
+        (void)sched_yield();
+        now = ucs_clock_now();
+    } while ((now - offer > UCS_SCOUT_OFFER_NS) &&
+             (now - begin < UCS_SCOUT_PATIENCE_NS));
+}
+
 /* This thread runs only if a core is idle */
 static void ucs_scout_give(ucs_scout_h scout)
 {
     uint32_t turn = UCS_SCOUT_LOOKS;
     ucs_waited_t waited;
 
+    ucs_scout_until_idle(scout);
     ucs_waited_read(&waited);
 
     /* acq_rel [S-TURN]: with the load in ucs_scout_await() */
@@ -201,6 +224,7 @@ static void ucs_scout_give(ucs_scout_h scout)
                        UCS_FUTEX_PRIVATE);
     }
     if (turn == UCS_SCOUT_LOOKS) {
+        ucs_scout_until_idle(scout);
         ucs_scout_add_delay(scout, &waited);
     }
 }

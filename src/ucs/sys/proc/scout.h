@@ -15,7 +15,8 @@
  *
  * A thread, the scout, finds out the latter. It is of the scheduling class
  * SCHED_IDLE, so it runs only if its core is idle, or at a tick for some
- * microseconds. Then it wakes the helper, which the kernel puts on that core or
+ * microseconds. So it offers its core first, and if nothing takes it, it wakes
+ * the helper, which the kernel puts on that core or
  * another idle one, and waits until the helper's step is over. The helper keeps
  * its normal priority. In class SCHED_IDLE it could lose its core in the middle
  * of a step, holding a lock or a registration that a rank waits for, until all
@@ -32,6 +33,11 @@ BEGIN_C_DECLS
  *  step a second takes a rank some ten microseconds, and bounds how late the
  *  helper learns and serves memory events. */
 #define UCS_SCOUT_OVERDUE_NS UINT64_C(1000000000)
+
+/** Nanoseconds for which the scout offers its core to others before a turn comes although
+ *  they take it: the length of most communications. At half of that more turns are
+ *  waited for, at twice that more come too late beside other processes. */
+#define UCS_SCOUT_PATIENCE_NS UINT64_C(10000000)
 
 typedef struct ucs_scout *ucs_scout_h;
 

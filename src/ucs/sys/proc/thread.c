@@ -2,6 +2,7 @@
 #include <ucs/sys/proc/thread.h>
 #include <ucs/sys/io/log.h>
 #include <ucs/sys/proc/scout.h>
+#include <ucs/sys/proc/slice.h>
 #include <ucs/sys/proc/spawn.h>
 
 #include <ucs/sys/sync/atomic.h>
@@ -227,6 +228,7 @@ static void *ucs_thread_main(void *arg)
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
+    ucs_slice_give_way();
     ucs_store_relaxed(&thread->tid, (int)syscall(SYS_gettid));
 
     for (;;) {
@@ -489,6 +491,12 @@ int ucs_thread_hold_binding(ucs_thread_h thread)
 {
     ucs_thread_give_back(thread);
     return ucs_thread_take_binding(thread, UCS_THREAD_OWN);
+}
+
+int ucs_thread_move(ucs_thread_h thread, const cpu_set_t *cpus)
+{
+    ucs_scout_bind(thread->scout, cpus);
+    return sched_setaffinity(0, sizeof(*cpus), cpus) == 0;
 }
 
 ucs_status_t ucs_thread_bind(ucs_thread_h thread, const cpu_set_t *cpus)

@@ -130,6 +130,14 @@ void ucs_thread_give_back(ucs_thread_h thread);
  */
 int ucs_thread_hold_binding(ucs_thread_h thread);
 
+/**
+ * Bind the calling thread, which is the helper's, and its scout. While it holds its
+ * binding.
+ *
+ * @return Zero if the system refuses it.
+ */
+int ucs_thread_move(ucs_thread_h thread, const cpu_set_t *cpus);
+
 /** The end of that. */
 void ucs_thread_release_binding(ucs_thread_h thread);
 

@@ -108,7 +108,7 @@ static int uct_helper_md_survey(const uct_helper_md_t *md)
     return place->is_surveyed;
 }
 
-/* To idle processors, near a device if there are such. The user's list comes
+/* With its scout, to idle processors, near a device if there are such. The user's list comes
  * first. */
 static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
 {
@@ -126,8 +126,19 @@ static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
     }
 
     place->bound = cpus;
-    if (sched_setaffinity(0, sizeof(cpus), &cpus) != 0) {
+    if (!ucs_thread_move(md->thread, &cpus)) {
         ucs_helper_debug("%s: the helper thread is not bound", md->name);
+    }
+}
+
+/* What a helper takes of another rank's processor is not seen in its own rank's waits,
+ * so one that takes idle time only leaves those to their own helpers */
+static void uct_helper_md_add_own(cpu_set_t *cpus)
+{
+    cpu_set_t application;
+
+    if (sched_getaffinity(getpid(), sizeof(application), &application) == 0) {
+        CPU_OR(cpus, cpus, &application);
     }
 }
 
@@ -230,9 +241,10 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
     beside       = ucs_node_beside(md->node, processors, &others);
     ucs_waited_beside(beside, others);
     has_core = ucs_node_find_core(md->node, &cpus);
-    if (!uct_helper_md_is_idle(&md->config)) {
-        uct_helper_md_move(md, &cpus);
+    if (uct_helper_md_is_idle(&md->config)) {
+        uct_helper_md_add_own(&cpus);
     }
+    uct_helper_md_move(md, &cpus);
     if (md->config.cpu_policy == UCT_HELPER_CPU_POLICY_CONSERVATIVE) {
         place->rests = !has_core;
         ucs_node_set_runs(md->node, has_core);
@@ -266,7 +278,8 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
     uct_helper_md_rest(md, place->rests);
     ucs_thread_delays(md->thread, &worked, &delayed);
     ucs_regcache_set_wanted(md->cache,
-                            ucs_node_wanted(md->node, worked, delayed),
+                            ucs_node_wanted(md->node, now, worked,
+                                            delayed),
                             place->waits);
     return place->rests ? place->turn_at : 0;
 }

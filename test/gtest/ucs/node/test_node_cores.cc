@@ -81,20 +81,25 @@ TEST_F(test_node_cores, work_that_was_done_is_wanted_as_far_as_ranks_waited)
     static constexpr uint64_t MS = 1000000;
 
     test_rank rank(open(UINT64_MAX));
-    uint64_t worked = 0, delayed = 0;
+    uint64_t worked = 0, delayed = 0, at = 1;
     auto wanted     = [&](unsigned work, unsigned delay) {
         worked       += work * MS;
         delayed      += delay * MS;
-        double share  = ucs_node_wanted(rank.node(), worked, delayed);
+        double share  = ucs_node_wanted(rank.node(), at, worked, delayed);
         EXPECT_EQ(share, rank.figures().wanted);
         return share;
     };
 
-    EXPECT_NEAR(0.91, wanted(10, 10), 0.01) << "the core is always busy";
-    wanted(1000, 0);
+    EXPECT_EQ(0, wanted(10, 5)) << "one time slice may be chance";
+    EXPECT_NEAR(0.5, wanted(90, 50), 0.03) << "that many are not";
+    wanted(4000, 0);
     EXPECT_NEAR(0, wanted(0, 0), 0.01) << "what was done at first is forgotten";
-    EXPECT_NEAR(0.1, wanted(1000, 100), 0.01);
-    EXPECT_NEAR(0.1, wanted(0, 0), 0.01) << "as long as nothing else is done";
+    EXPECT_NEAR(0.095, wanted(4000, 400), 0.01);
+    EXPECT_NEAR(0.095, wanted(0, 0), 0.01) << "as long as nothing else is done";
+    at += 300000 * MS;
+    EXPECT_NEAR(0.083, wanted(0, 0), 0.005) << "and fades";
+    at += 300000 * MS;
+    EXPECT_EQ(0, wanted(0, 0)) << "then it has to be tried again";
 
     test_rank second(open(UINT64_MAX));
     ucs_node_waits(rank.node(), 1, 0, 1);
@@ -113,8 +118,8 @@ TEST_F(test_node_cores, work_that_was_not_tried_is_wanted_as_at_any_time)
     ucs_node_waits(rank.node(), 1, 0, 2);
     double any = ucs_node_waits(rank.node(), 1000 * MS, 800 * MS, 1);
     EXPECT_GT(any, 0.2);
-    EXPECT_EQ(any, ucs_node_wanted(rank.node(), 0, 0));
-    EXPECT_NEAR(any / 2, ucs_node_wanted(rank.node(), MS, 0), 0.01);
+    EXPECT_EQ(any, ucs_node_wanted(rank.node(), 0, 0, 0));
+    EXPECT_NEAR(any / 2, ucs_node_wanted(rank.node(), 0, MS, 0), 0.01);
 }
 
 TEST_F(test_node_cores, the_others_waits_are_looked_at_in_turn)

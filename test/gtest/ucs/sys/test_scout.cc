@@ -6,9 +6,11 @@
 #include <ucs/sys/proc/scout.h>
 
 #include <gtest/gtest.h>
+#include <atomic>
 #include <chrono>
 #include <thread>
 
+#include <sched.h>
 #include <unistd.h>
 
 /** Turns of a helper, which is the test's own thread. Its scout is not let run
@@ -97,6 +99,35 @@ TEST_F(test_scout, gives_a_turn_when_it_runs)
     ucs_scout_done(m_scout, UINT64_MAX);
     ucs_scout_wake(m_scout);
     await();
+}
+
+/* A thread of its class runs now and then beside one that is never done: that is no idle
+ * core. A turn that comes all the same keeps the helper going. */
+TEST_F(test_scout, offers_a_busy_core_for_a_while)
+{
+    std::atomic<bool> is_over{false}, is_bound{false};
+    cpu_set_t one = {};
+
+    CPU_SET(sched_getcpu(), &one);
+    ucs_scout_start(m_scout);
+    await(); /* the first */
+    ucs_scout_bind(m_scout, &one);
+    std::thread busy([&] {
+        EXPECT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+        is_bound = true;
+        while (!is_over) {
+        }
+    });
+    while (!is_bound) {
+        std::this_thread::yield();
+    }
+
+    uint64_t begin = ucs_clock_now();
+    ucs_scout_done(m_scout, begin);
+    await();
+    EXPECT_GE(ucs_clock_now() - begin, UCS_SCOUT_PATIENCE_NS);
+    is_over = true;
+    busy.join();
 }
 
 /* What somebody else has served is not served again */
