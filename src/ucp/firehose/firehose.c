@@ -112,9 +112,7 @@ void ucp_firehose_destroy(ucx_firehose_h firehose)
     free(firehose->peers);
     ucp_firehose_items_cleanup(firehose);
     ucp_firehose_buckets_cleanup(&firehose->buckets);
-    if (firehose->wire != NULL) {
-        ucp_wire_destroy(firehose->wire);
-    }
+    ucp_wire_destroy(firehose->wire);
     free(firehose->packet);
     pthread_mutex_destroy(&firehose->lock);
     free(firehose);
@@ -145,46 +143,31 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
 }
 
 ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
-                                 ucp_firehose_wire_func_t make_wire, void *arg,
-                                 ucx_firehose_h *firehose_p)
+                                 ucp_wire_t *wire, ucx_firehose_h *firehose_p)
 {
-    ucp_wire_handlers_t handlers = {.am     = ucp_firehose_on_message,
-                                    .failed = ucp_firehose_on_failure};
-    ucx_firehose_h firehose;
+    ucx_firehose_h firehose = ucp_firehose_alloc(params);
     ucs_status_t status;
 
-    if ((params->num_nodes == 0) || (params->node >= params->num_nodes)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    firehose = ucp_firehose_alloc(params);
     if (firehose == NULL) {
+        ucp_wire_destroy(wire);
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_firehose_size_up(firehose, params);
+    firehose->wire = wire;
+    wire->handlers = (ucp_wire_handlers_t){ucp_firehose_on_message,
+                                           ucp_firehose_on_failure, firehose};
+    status         = ucp_firehose_size_up(firehose, params);
+    if (status == UCS_OK) {
+        firehose->peers  = calloc(params->num_nodes, sizeof(*firehose->peers));
+        firehose->packet = malloc(wire->max_payload);
+        status = ((firehose->peers == NULL) || (firehose->packet == NULL)) ?
+                         UCS_ERR_NO_MEMORY : UCS_OK;
+    }
     if (status != UCS_OK) {
-        goto err_free;
-    }
-    firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
-    if (firehose->peers == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-        goto err_free;
-    }
-    handlers.arg = firehose;
-    status       = make_wire(arg, &handlers, &firehose->wire);
-    if (status != UCS_OK) {
-        goto err_free;
-    }
-    firehose->packet = malloc(firehose->wire->max_payload);
-    if (firehose->packet == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-        goto err_free;
+        ucp_firehose_destroy(firehose);
+        return status;
     }
     *firehose_p = firehose;
     return UCS_OK;
-
-err_free:
-    ucp_firehose_destroy(firehose);
-    return status;
 }
 
 ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)

@@ -13,23 +13,6 @@
  * An instance over UCP, with memory events and, on request, a thread.
  */
 
-static ucs_status_t ucp_firehose_make_wire(void *arg,
-                                           const ucp_wire_handlers_t *handlers,
-                                           ucp_wire_t **wire_p)
-{
-    const ucx_firehose_params_t *params = arg;
-    const ucp_wire_ucp_params_t wire    = {
-           .self      = params->node,
-           .num_peers = params->num_nodes,
-           .handlers  = *handlers,
-           .config = (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
-                            params->config :
-                            NULL
-    };
-
-    return ucp_wire_ucp_create(&wire, wire_p);
-}
-
 /* UCX's own caches use 1000; lower is earlier */
 #define UCP_FIREHOSE_EVENTS_PRIORITY 900
 #define UCP_FIREHOSE_EVENTS          (UCM_EVENT_VM_UNMAPPED | UCM_EVENT_VM_MAPPED)
@@ -130,9 +113,17 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
 {
     ucx_firehose_h firehose;
     ucs_status_t status;
+    ucp_wire_t *wire;
 
-    status = ucp_firehose_create(params, ucp_firehose_make_wire, (void*)params,
-                                 &firehose);
+    status = ucp_wire_ucp_create(
+            params->node, params->num_nodes,
+            (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
+                    params->config :
+                    NULL,
+            &wire);
+    if (status == UCS_OK) {
+        status = ucp_firehose_create(params, wire, &firehose);
+    }
     if (status != UCS_OK) {
         return status;
     }

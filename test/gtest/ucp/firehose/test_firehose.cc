@@ -227,24 +227,33 @@ TEST_F(test_firehose, a_bound_of_zero)
 
 TEST_F(test_firehose, bad_parameters)
 {
-    ucx_firehose_params_t params = {};
+    ucp_wire_sim_params_t network = {};
+    ucx_firehose_params_t params  = {};
     ucx_firehose_h firehose;
+    ucp_wire_sim_t *sim;
 
     params.num_nodes = 2;
     params.node      = 2;
-    EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-              ucp_firehose_create(&params, nullptr, nullptr, &firehose));
+    EXPECT_EQ(UCS_ERR_INVALID_PARAM, ucx_firehose_open(&params, &firehose));
+    network.num_nodes = 6;
+    sim               = ucp_wire_sim_create(&network);
+    auto create       = [&](unsigned node) {
+        ucp_wire_t *wire; /* destroyed by the failure */
+
+        EXPECT_EQ(UCS_OK, ucp_wire_sim_open(sim, node, nullptr, &wire));
+        return ucp_firehose_create(&params, wire, &firehose);
+    };
+    unsigned number   = 0;
     params.node       = 0;
     params.field_mask = UCX_FIREHOSE_PARAM_FIELD_BUCKET;
     for (size_t bucket : {size_t(0), size_t(2048), 3 * PAGE, size_t(1) << 41}) {
         params.bucket = bucket;
-        EXPECT_EQ(UCS_ERR_INVALID_PARAM,
-                  ucp_firehose_create(&params, nullptr, nullptr, &firehose));
+        EXPECT_EQ(UCS_ERR_INVALID_PARAM, create(number++));
     }
     params.field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS;
     params.victims    = PAGE - 1;
-    EXPECT_EQ(UCS_ERR_EXCEEDS_LIMIT,
-              ucp_firehose_create(&params, nullptr, nullptr, &firehose));
+    EXPECT_EQ(UCS_ERR_EXCEEDS_LIMIT, create(number));
+    ucp_wire_sim_destroy(sim);
 }
 
 TEST_F(test_firehose, a_failed_registration_fails_one_operation)
