@@ -257,7 +257,7 @@ fuzz_step(ucx_firehose_h firehose, const uint8_t *data, size_t length)
         fuzz_begin(ucx_firehose_flush_nb(firehose, peer, fuzz_done, NULL));
         break;
     case 4:
-        ucx_firehose_fence(firehose, peer);
+        (void)ucx_firehose_flush_nb(firehose, peer, NULL, NULL);
         break;
     case 5:
         ucp_firehose_unmapped(firehose, start, start + data[2] * 256);

@@ -3,6 +3,7 @@
 
 #include "firehose_tuning.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef ucp_firehose_bucket_t bucket_t;
@@ -388,8 +389,6 @@ void ucp_firehose_buckets_cleanup(table_t *table)
         }
         ucp_firehose_buckets_unlock(table);
     }
-    ucp_firehose_table_free(table->pool,
-                            (table->max_remote + table->max_victims + 1) *
-                                    sizeof(*table->pool));
+    free(table->pool);
     ucp_firehose_index_cleanup(&table->index);
 }
