@@ -125,7 +125,6 @@ typedef struct ucp_firehose_buckets {
     size_t                 peak;     /**< the most that was pinned at once */
     uint64_t               num_pins; /**< calls of pin that succeeded */
     uint64_t               num_unpins;
-    uint64_t               num_revived;   /**< victims that were wanted again */
     uint64_t               num_dooms;     /**< last number of a doom */
     uint64_t               last_used;     /**< last doom of a bucket in use */
     _Atomic(int)           is_struck_all; /**< an event found the lock taken */

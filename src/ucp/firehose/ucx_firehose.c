@@ -300,7 +300,6 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
                             size;
     attr->pins            = buckets->num_pins;
     attr->unpins          = buckets->num_unpins;
-    attr->victims_revived = buckets->num_revived;
     attr->has_events      = firehose->has_events;
     /* relaxed: they count, and order nothing */
     attr->unmaps          = ucs_load_relaxed(&firehose->revoker.unmaps);

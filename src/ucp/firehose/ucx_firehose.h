@@ -98,7 +98,6 @@ typedef struct ucx_firehose_attr {
     uint64_t moves;          /**< firehoses that were moved, here as a target */
     uint64_t pins;           /**< buckets pinned */
     uint64_t unpins;         /**< buckets unpinned */
-    uint64_t victims_revived;/**< uses of a bucket that was still pinned */
     uint64_t revokes;        /**< firehoses that were taken back here */
     uint64_t unmaps;         /**< unmappings that found memory in use here */
     uint64_t unmaps_late;    /**< of these, went on before all had let go: not

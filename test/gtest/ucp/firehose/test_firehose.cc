@@ -117,7 +117,6 @@ TEST_F(test_firehose, the_least_recently_used_firehose_moves)
     EXPECT_EQ(misses, world.attr(0).misses);
     put(world, 0, 1, 0, world.at(1, PAGE), 8);
     EXPECT_EQ(misses + 1, world.attr(0).misses);
-    EXPECT_GE(world.attr(1).victims_revived, 1u); /* it was still pinned */
 }
 
 TEST_F(test_firehose, each_peer_has_its_share)
