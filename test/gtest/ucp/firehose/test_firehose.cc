@@ -153,7 +153,16 @@ TEST_F(test_firehose, a_flush_orders_what_overlaps)
             ucx_firehose_put_nb(world.nodes[0], 1, world.locals[0] + i * PAGE,
                                 world.at(1, 4000 + 96 * (i % 2)), 3000, nullptr,
                                 nullptr);
-            ASSERT_EQ(UCS_OK, flush(world, 0, 1));
+            firehose_result flushed;
+            flushed.begin(ucx_firehose_flush_nb(world.nodes[0], 1,
+                                                firehose_result::done,
+                                                &flushed));
+            while (flushed.status == UCS_INPROGRESS) {
+                world.step();
+            }
+            ASSERT_EQ(UCS_OK, flushed.status);
+            ASSERT_EQ((char)(round * 8 + i),
+                      world.arenas[1][4000 + 96 * (i % 2) + 2999]);
         }
         for (unsigned i = 96; i < 3000; ++i) {
             ASSERT_EQ((char)(round * 8 + 7), world.arenas[1][4000 + i]);
