@@ -63,25 +63,19 @@ static ucs_status_t pgas_mem_reg(ucp_wire_t *wire, void *address, size_t length,
     return pgas_wire.real->mem_reg(wire, address, length, mem_p);
 }
 
-static ucs_status_t pgas_make_wire(void *arg,
-                                   const ucp_wire_handlers_t *handlers,
-                                   ucp_wire_t **wire_p)
+static ucs_status_t pgas_make_wire(pgas_t *pgas)
 {
-    pgas_t *pgas                       = arg;
-    const ucp_wire_ucp_params_t params = {.self      = pgas->self,
-                                          .num_peers = pgas->options->nodes,
-                                          .handlers  = *handlers};
     ucs_status_t status;
 
-    status = ucp_wire_ucp_create(&params, wire_p);
+    status = ucp_wire_ucp_create(pgas->self, pgas->options->nodes, NULL,
+                                 &pgas->wire);
     if ((status == UCS_OK) && (pgas->options->pin_base > 0)) {
-        pgas_wire.real        = (*wire_p)->ops;
+        pgas_wire.real        = pgas->wire->ops;
         pgas_wire.ops         = *pgas_wire.real;
         pgas_wire.ops.mem_reg = pgas_mem_reg;
         pgas_wire.pin_base    = pgas->options->pin_base;
-        (*wire_p)->ops        = &pgas_wire.ops;
+        pgas->wire->ops       = &pgas_wire.ops;
     }
-    pgas->wire = *wire_p;
     return status;
 }
 
@@ -200,14 +194,17 @@ static ucs_status_t pgas_open(pgas_t *pgas)
          .memory     = options->lent,
          .victims    = options->victims
     };
+    ucs_status_t status           = pgas_make_wire(pgas);
 
-    if (options->way == PGAS_FIREHOSE) {
-        return ucp_firehose_create(&params, pgas_make_wire, pgas,
-                                   &pgas->firehose);
+    if (status != UCS_OK) {
+        return status;
     }
-    pgas->rendezvous = rendezvous_create(pgas);
-    return pgas_make_wire(pgas, rendezvous_handlers(pgas->rendezvous),
-                          &pgas->wire);
+    if (options->way == PGAS_FIREHOSE) {
+        return ucp_firehose_create(&params, pgas->wire, &pgas->firehose);
+    }
+    pgas->rendezvous     = rendezvous_create(pgas);
+    pgas->wire->handlers = *rendezvous_handlers(pgas->rendezvous);
+    return UCS_OK;
 }
 
 static void pgas_connect(pgas_t *pgas)

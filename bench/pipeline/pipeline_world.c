@@ -33,11 +33,6 @@ struct pipe_world {
     pipe_node_t     nodes[];
 };
 
-typedef struct pipe_place {
-    ucp_wire_sim_t *sim;
-    unsigned       node;
-} pipe_place_t;
-
 const char *pipe_system_names[PIPE_NUM_SYSTEMS] = {
     "leave_pinned", "helper", "copy", "pipeline", "caching"
 };
@@ -71,21 +66,12 @@ static ucx_pipeline_mode_t pipe_mode(pipe_system_t system)
     }
 }
 
-static ucs_status_t pipe_make_wire(void *arg,
-                                   const ucp_wire_handlers_t *handlers,
-                                   ucp_wire_t **wire_p)
-{
-    pipe_place_t *place = arg;
-
-    return ucp_wire_sim_open(place->sim, place->node, handlers, wire_p);
-}
-
 static void pipe_node_open(pipe_world_t *world, unsigned index,
                            pipe_system_t system, const pipe_costs_t *costs)
 {
-    pipe_node_t *node  = &world->nodes[index];
-    pipe_place_t place = {world->sim, index};
+    pipe_node_t *node = &world->nodes[index];
     ucx_pipeline_options_t options;
+    ucp_wire_t *wire;
 
     if (!pipe_is_pipeline(system)) {
         node->rndv = pipe_rndv_open(world->sim, index, system, costs);
@@ -93,8 +79,8 @@ static void pipe_node_open(pipe_world_t *world, unsigned index,
     }
     ucx_pipeline_options_init(&options);
     options.mode = pipe_mode(system);
-    if (ucp_pipeline_create(pipe_make_wire, &place, &options,
-                            &node->pipeline) != UCS_OK) {
+    if ((ucp_wire_sim_open(world->sim, index, NULL, &wire) != UCS_OK) ||
+        (ucp_pipeline_create(wire, &options, &node->pipeline) != UCS_OK)) {
         pipe_die("node %u has no pipeline", index);
     }
 }

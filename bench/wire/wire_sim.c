@@ -134,7 +134,9 @@ ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,
     }
     self->open              = 1;
     self->super.ops         = &ucp_wire_sim_ops;
-    self->super.handlers    = *handlers;
+    if (handlers != NULL) {
+        self->super.handlers = *handlers;
+    }
     self->super.self        = node;
     self->super.num_peers   = sim->params.num_nodes;
     self->super.max_header  = UCP_WIRE_MAX_HEADER;

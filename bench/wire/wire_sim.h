@@ -70,6 +70,8 @@ void ucp_wire_sim_destroy(ucp_wire_sim_t *sim);
 /**
  * Get the wire of a node, once for each node.
  *
+ * @param [in] handlers  NULL: the caller sets them later.
+ *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucp_wire_sim_open(ucp_wire_sim_t *sim, unsigned node,

@@ -153,9 +153,7 @@ static void fuzz_destroy(ucp_wire_t *wire)
     FUZZ_CHECK((fuzz_wire.live == 0) && (fuzz_wire.flight == 0));
 }
 
-static ucs_status_t fuzz_make_wire(void *arg,
-                                   const ucp_wire_handlers_t *handlers,
-                                   ucp_wire_t **wire_p)
+static ucp_wire_t *fuzz_make_wire(void)
 {
     static const ucp_wire_ops_t ops = {
         .am_send     = fuzz_am_send,
@@ -173,12 +171,10 @@ static ucs_status_t fuzz_make_wire(void *arg,
 
     memset(&fuzz_wire, 0, sizeof(fuzz_wire));
     fuzz_wire.super.ops         = &ops;
-    fuzz_wire.super.handlers    = *handlers;
     fuzz_wire.super.num_peers   = FUZZ_NODES;
     fuzz_wire.super.max_header  = 128;
     fuzz_wire.super.max_payload = 4096;
-    *wire_p                     = &fuzz_wire.super;
-    return UCS_OK;
+    return &fuzz_wire.super;
 }
 
 static void fuzz_done(void *arg, ucs_status_t status)
@@ -261,7 +257,7 @@ fuzz_step(ucx_firehose_h firehose, const uint8_t *data, size_t length)
         fuzz_begin(ucx_firehose_flush_nb(firehose, peer, fuzz_done, NULL));
         break;
     case 4:
-        ucx_firehose_fence(firehose, peer);
+        (void)ucx_firehose_flush_nb(firehose, peer, NULL, NULL);
         break;
     case 5:
         ucp_firehose_unmapped(firehose, start, start + data[2] * 256);
@@ -297,7 +293,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length;
 
     fuzz_begun = fuzz_ended = 0;
-    FUZZ_CHECK(ucp_firehose_create(&params, fuzz_make_wire, NULL, &firehose) ==
+    FUZZ_CHECK(ucp_firehose_create(&params, fuzz_make_wire(), &firehose) ==
                UCS_OK);
     ucp_firehose_greet(firehose, 1);
     ucp_firehose_greet(firehose, 2);

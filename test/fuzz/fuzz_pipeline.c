@@ -37,26 +37,13 @@ typedef struct fuzz {
     ucp_wire_t     *peer;
 } fuzz_t;
 
-typedef struct fuzz_place {
-    ucp_wire_sim_t *sim;
-    unsigned       node;
-} fuzz_place_t;
-
-static ucs_status_t fuzz_wire(void *arg, const ucp_wire_handlers_t *handlers,
-                              ucp_wire_t **wire_p)
-{
-    fuzz_place_t *place = arg;
-
-    return ucp_wire_sim_open(place->sim, place->node, handlers, wire_p);
-}
-
 static ucx_pipeline_h fuzz_pipeline(fuzz_t *fuzz, unsigned node, int is_kept)
 {
-    fuzz_place_t place             = {fuzz->sim, node};
     ucx_pipeline_options_t options = {.size  = sizeof(options),
                                       .eager = 64, .rdma_offset = 256,
                                       .fragment = 4096, .depth = 2};
     ucx_pipeline_h pipeline;
+    ucp_wire_t *wire;
 
     if (is_kept) {
         options.mode        = UCX_PIPELINE_MODE_CACHE;
@@ -64,7 +51,8 @@ static ucx_pipeline_h fuzz_pipeline(fuzz_t *fuzz, unsigned node, int is_kept)
         options.fragment    = 32768;
         options.cache_bytes = 1 << 20;
     }
-    if (ucp_pipeline_create(fuzz_wire, &place, &options, &pipeline) != UCS_OK) {
+    if ((ucp_wire_sim_open(fuzz->sim, node, NULL, &wire) != UCS_OK) ||
+        (ucp_pipeline_create(wire, &options, &pipeline) != UCS_OK)) {
         abort();
     }
     return pipeline;

@@ -12,21 +12,6 @@
 
 /* --- One ------------------------------------------------------------------ */
 
-/* The MPI's function has completed the request of an operation */
-static int mpi_layer_complete(mpi_layer_op_t *op, int result,
-                              MPI_Request request, MPI_Status *status)
-{
-    MPI_Comm comm = op->comm;
-    int error;
-
-    mpi_layer_op_fix_status(op, status);
-    error = mpi_layer_op_finish(op, request);
-    if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
-        result = mpi_layer_error(comm, error);
-    }
-    return result;
-}
-
 static void mpi_layer_until_ready(mpi_layer_op_t *op)
 {
     while (!mpi_layer_op_is_ready(op)) {
@@ -48,16 +33,15 @@ int mpi_layer_op_wait(mpi_layer_op_t *op, MPI_Status *status)
 
 int mpi_layer_Wait(MPI_Request *request, MPI_Status *status)
 {
-    mpi_layer_op_t *op = mpi_layer_op_find(*request);
-    int result;
+    int result, flag;
 
-    if (op == NULL) {
+    if (mpi_layer_op_find(*request) == NULL) {
         return REAL_MPI(Wait)(request, status);
     }
-    mpi_layer_until_ready(op);
-    mpi_layer_op_release(op, 1);
-    result = REAL_MPI(Wait)(request, status);
-    return mpi_layer_complete(op, result, *request, status);
+    do {
+        result = mpi_layer_Test(request, &flag, status);
+    } while ((result == MPI_SUCCESS) && !flag);
+    return result;
 }
 
 /* One look, and progress if there is nothing to see */
@@ -67,13 +51,14 @@ static int mpi_layer_look(mpi_layer_op_t *op)
         return 1;
     }
     mpi_layer_pump();
-    return mpi_layer_op_is_ready(op);
+    return 0;
 }
 
 int mpi_layer_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     mpi_layer_op_t *op = mpi_layer_op_find(*request);
-    int result;
+    int result, error;
+    MPI_Comm comm;
 
     if (op == NULL) {
         return REAL_MPI(Test)(request, flag, status);
@@ -88,7 +73,11 @@ int mpi_layer_Test(MPI_Request *request, int *flag, MPI_Status *status)
         mpi_layer_op_release(op, 0);
         return result;
     }
-    return mpi_layer_complete(op, result, *request, status);
+    comm = op->comm;
+    mpi_layer_op_fix_status(op, status);
+    error = mpi_layer_op_finish(op, *request);
+    return ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) ?
+           mpi_layer_error(comm, error) : result;
 }
 
 int mpi_layer_Request_get_status(MPI_Request request, int *flag,
@@ -140,64 +129,43 @@ int mpi_layer_Cancel(MPI_Request *request)
 
 /* --- Several -------------------------------------------------------------- */
 
-#define MPI_LAYER_FEW 32
-
 /* What of an array of requests is the layer's */
 typedef struct mpi_layer_set {
-    int            count;    /* requests; 0: nothing is the layer's */
+    int            count;    /* requests */
     int            waiting;  /* operations that are not ready */
     mpi_layer_op_t **ops;    /* of each request, or NULL */
     MPI_Request    *shown;   /* to the MPI */
-    mpi_layer_op_t *few_ops[MPI_LAYER_FEW];
-    MPI_Request    few_shown[MPI_LAYER_FEW];
 } mpi_layer_set_t;
 
-static void mpi_layer_set_cleanup(mpi_layer_set_t *set)
+/* @return Nonzero if any of the requests is the layer's */
+static int mpi_layer_has(int count, const MPI_Request requests[])
 {
-    if (set->count > MPI_LAYER_FEW) {
-        free(set->ops);
-        free(set->shown);
-    }
-}
+    int i = 0;
 
-/* @return Nonzero if there is anything of the layer's, to be cleaned up */
-static int mpi_layer_set_init(mpi_layer_set_t *set, int count,
-                              const MPI_Request requests[])
-{
-    int i, num_ops = 0;
-
-    set->count = 0;
-    if (!mpi_layer_has_ops() || (count <= 0)) {
+    if (!mpi_layer_has_ops()) {
         return 0;
     }
-    set->ops   = set->few_ops;
-    set->shown = set->few_shown;
-    if (count > MPI_LAYER_FEW) {
-        set->ops   = malloc(count * sizeof(*set->ops));
-        set->shown = malloc(count * sizeof(*set->shown));
-        if ((set->ops == NULL) || (set->shown == NULL)) {
-            abort(); /* nothing else completes what is the layer's */
-        }
+    while ((i < count) && (mpi_layer_op_find(requests[i]) == NULL)) {
+        ++i;
     }
-    for (i = 0; i < count; ++i) {
-        set->ops[i] = mpi_layer_op_find(requests[i]);
-        num_ops    += (set->ops[i] != NULL);
-    }
-    set->count = count;
-    if (num_ops == 0) {
-        mpi_layer_set_cleanup(set);
-    }
-    return num_ops > 0;
+    return i < count;
 }
 
 /* Those that are ready are shown and about to be released */
-static void mpi_layer_set_show(mpi_layer_set_t *set,
+static void mpi_layer_set_show(mpi_layer_set_t *set, int count,
                                const MPI_Request requests[])
 {
     int i;
 
+    set->count   = count;
     set->waiting = 0;
-    for (i = 0; i < set->count; ++i) {
+    set->ops     = malloc(count * sizeof(*set->ops));
+    set->shown   = malloc(count * sizeof(*set->shown));
+    if ((set->ops == NULL) || (set->shown == NULL)) {
+        abort(); /* nothing else completes what is the layer's */
+    }
+    for (i = 0; i < count; ++i) {
+        set->ops[i]   = mpi_layer_op_find(requests[i]);
         set->shown[i] = requests[i];
         if (set->ops[i] == NULL) {
             continue;
@@ -226,7 +194,7 @@ static int mpi_layer_set_end(mpi_layer_set_t *set, MPI_Request requests[],
     return mpi_layer_op_finish(op, requests[i]);
 }
 
-/* Those that were ready and have not been completed */
+/* Those that were ready and have not been completed are not released after all */
 static void mpi_layer_set_hide(mpi_layer_set_t *set)
 {
     int i;
@@ -236,6 +204,8 @@ static void mpi_layer_set_hide(mpi_layer_set_t *set)
             mpi_layer_op_release(set->ops[i], 0);
         }
     }
+    free(set->ops);
+    free(set->shown);
 }
 
 /* Any of the layer's operations, whose communicator an error belongs to */
@@ -283,21 +253,23 @@ static int mpi_layer_set_end_all(mpi_layer_set_t *set, MPI_Request requests[],
 int mpi_layer_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     mpi_layer_set_t set;
+    mpi_layer_op_t *op;
     int i, result;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Waitall)(count, requests, statuses);
     }
     for (i = 0; i < count; ++i) {
-        if (set.ops[i] != NULL) {
-            mpi_layer_until_ready(set.ops[i]);
+        op = mpi_layer_op_find(requests[i]);
+        if (op != NULL) {
+            mpi_layer_until_ready(op);
         }
     }
-    mpi_layer_set_show(&set, requests);
+    mpi_layer_set_show(&set, count, requests);
     result = REAL_MPI(Waitall)(count, set.shown, statuses);
     result = mpi_layer_set_end_all(&set, requests, count, NULL, statuses,
                                    result);
-    mpi_layer_set_cleanup(&set);
+    mpi_layer_set_hide(&set);
     return result;
 }
 
@@ -307,11 +279,11 @@ int mpi_layer_Testall(int count, MPI_Request requests[], int *flag,
     mpi_layer_set_t set;
     int result = MPI_SUCCESS;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Testall)(count, requests, flag, statuses);
     }
     *flag = 0;
-    mpi_layer_set_show(&set, requests);
+    mpi_layer_set_show(&set, count, requests);
     if (set.waiting == 0) {
         result = REAL_MPI(Testall)(count, set.shown, flag, statuses);
         if (*flag || (result != MPI_SUCCESS)) {
@@ -322,31 +294,6 @@ int mpi_layer_Testall(int count, MPI_Request requests[], int *flag,
         mpi_layer_pump();
     }
     mpi_layer_set_hide(&set);
-    mpi_layer_set_cleanup(&set);
-    return result;
-}
-
-/* @return What MPI_Testany returns; flag: it is over */
-static int mpi_layer_set_any(mpi_layer_set_t *set, MPI_Request requests[],
-                             int *index, int *flag, MPI_Status *status)
-{
-    int result, error;
-    MPI_Comm comm;
-
-    mpi_layer_set_show(set, requests);
-    result = REAL_MPI(Testany)(set->count, set->shown, index, flag, status);
-    if (*flag && (*index == MPI_UNDEFINED)) {
-        *flag = (set->waiting == 0);
-    } else if (*index != MPI_UNDEFINED) {
-        comm  = (set->ops[*index] != NULL) ? set->ops[*index]->comm :
-                                             MPI_COMM_WORLD;
-        error = mpi_layer_set_end(set, requests, *index, status);
-        if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
-            result = mpi_layer_error(comm, error);
-        }
-        *flag = 1;
-    }
-    mpi_layer_set_hide(set);
     return result;
 }
 
@@ -354,55 +301,44 @@ int mpi_layer_Testany(int count, MPI_Request requests[], int *index, int *flag,
                       MPI_Status *status)
 {
     mpi_layer_set_t set;
-    int result;
+    int result, error;
+    MPI_Comm comm;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Testany)(count, requests, index, flag, status);
     }
-    result = mpi_layer_set_any(&set, requests, index, flag, status);
+    mpi_layer_set_show(&set, count, requests);
+    result = REAL_MPI(Testany)(count, set.shown, index, flag, status);
+    if (*flag && (*index == MPI_UNDEFINED)) {
+        *flag = (set.waiting == 0);
+    } else if (*index != MPI_UNDEFINED) {
+        comm  = (set.ops[*index] != NULL) ? set.ops[*index]->comm :
+                                            MPI_COMM_WORLD;
+        error = mpi_layer_set_end(&set, requests, *index, status);
+        if ((result == MPI_SUCCESS) && (error != MPI_SUCCESS)) {
+            result = mpi_layer_error(comm, error);
+        }
+        *flag = 1;
+    }
+    mpi_layer_set_hide(&set);
     if (!*flag) {
         *index = MPI_UNDEFINED;
         mpi_layer_pump();
     }
-    mpi_layer_set_cleanup(&set);
     return result;
 }
 
 int mpi_layer_Waitany(int count, MPI_Request requests[], int *index,
                       MPI_Status *status)
 {
-    mpi_layer_set_t set;
     int result, flag;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Waitany)(count, requests, index, status);
     }
-    while (((result = mpi_layer_set_any(&set, requests, index, &flag,
-                                        status)) == MPI_SUCCESS) && !flag) {
-        mpi_layer_pump();
-    }
-    mpi_layer_set_cleanup(&set);
-    return result;
-}
-
-static int mpi_layer_set_some(mpi_layer_set_t *set, MPI_Request requests[],
-                              int *num_done, int indices[],
-                              MPI_Status statuses[])
-{
-    int result;
-
-    mpi_layer_set_show(set, requests);
-    result = REAL_MPI(Testsome)(set->count, set->shown, num_done, indices,
-                                statuses);
-    if (*num_done == MPI_UNDEFINED) {
-        if (set->waiting > 0) {
-            *num_done = 0;
-        }
-    } else if (*num_done > 0) {
-        result = mpi_layer_set_end_all(set, requests, *num_done, indices,
-                                       statuses, result);
-    }
-    mpi_layer_set_hide(set);
+    do {
+        result = mpi_layer_Testany(count, requests, index, &flag, status);
+    } while ((result == MPI_SUCCESS) && !flag);
     return result;
 }
 
@@ -412,31 +348,35 @@ int mpi_layer_Testsome(int count, MPI_Request requests[], int *num_done,
     mpi_layer_set_t set;
     int result;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Testsome)(count, requests, num_done, indices, statuses);
     }
-    result = mpi_layer_set_some(&set, requests, num_done, indices, statuses);
+    mpi_layer_set_show(&set, count, requests);
+    result = REAL_MPI(Testsome)(count, set.shown, num_done, indices, statuses);
+    if (*num_done == MPI_UNDEFINED) {
+        *num_done = (set.waiting > 0) ? 0 : MPI_UNDEFINED;
+    } else if (*num_done > 0) {
+        result = mpi_layer_set_end_all(&set, requests, *num_done, indices,
+                                       statuses, result);
+    }
+    mpi_layer_set_hide(&set);
     if (*num_done == 0) {
         mpi_layer_pump();
     }
-    mpi_layer_set_cleanup(&set);
     return result;
 }
 
 int mpi_layer_Waitsome(int count, MPI_Request requests[], int *num_done,
                        int indices[], MPI_Status statuses[])
 {
-    mpi_layer_set_t set;
     int result;
 
-    if (!mpi_layer_set_init(&set, count, requests)) {
+    if (!mpi_layer_has(count, requests)) {
         return REAL_MPI(Waitsome)(count, requests, num_done, indices, statuses);
     }
-    while (((result = mpi_layer_set_some(&set, requests, num_done, indices,
-                                         statuses)) == MPI_SUCCESS) &&
-           (*num_done == 0)) {
-        mpi_layer_pump();
-    }
-    mpi_layer_set_cleanup(&set);
+    do {
+        result = mpi_layer_Testsome(count, requests, num_done, indices,
+                                    statuses);
+    } while ((result == MPI_SUCCESS) && (*num_done == 0));
     return result;
 }

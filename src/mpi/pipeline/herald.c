@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "layer.h"
 
+#include <ucs/algorithm/crc.h>
+
 #include <stddef.h>
 #include <string.h>
 
@@ -9,17 +11,10 @@
 _Static_assert(sizeof(mpi_layer_herald_t) <= MPI_LAYER_HERALD_BYTES,
                "a herald does not fit");
 
-/* FNV-1a. A herald that is looked at while it is being written does not pass */
+/* A herald that is looked at while it is being written does not pass */
 static uint32_t mpi_layer_herald_check(const mpi_layer_herald_t *herald)
 {
-    const uint8_t *bytes = (const uint8_t*)herald;
-    uint32_t hash        = UINT32_C(2166136261);
-    size_t i;
-
-    for (i = 0; i < offsetof(mpi_layer_herald_t, check); ++i) {
-        hash = (hash ^ bytes[i]) * UINT32_C(16777619);
-    }
-    return hash;
+    return ucs_crc32(0, herald, offsetof(mpi_layer_herald_t, check));
 }
 
 void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length)

@@ -37,11 +37,6 @@ int mpi_layer_error(MPI_Comm comm, int code)
 
 /* --- What the environment says -------------------------------------------- */
 
-typedef struct mpi_layer_options {
-    size_t                 min_bytes; /* rank 0's goes for all */
-    ucx_pipeline_options_t pipeline;
-} mpi_layer_options_t;
-
 #define MPI_LAYER_ENV "HELPER_MD_PIPELINE_"
 
 typedef struct mpi_layer_size_option {
@@ -141,12 +136,11 @@ static int mpi_layer_option_verbose(void)
 }
 
 /* @return Zero if a value is not allowed: then a line has said which, and what is */
-static int mpi_layer_options_read(mpi_layer_options_t *options)
+static int mpi_layer_options_read(ucx_pipeline_options_t *pipeline)
 {
-    ucx_pipeline_options_t *pipeline = &options->pipeline;
     size_t depth;
     const mpi_layer_size_option_t sizes[] = {
-        {"MIN_SIZE", &options->min_bytes, 65537, SIZE_MAX,
+        {"MIN_SIZE", &mpi_layer.min_bytes, 65537, SIZE_MAX,
          "bytes above 64K, with an optional K, M or G"},
         {"EAGER", &pipeline->eager, 128, 65536, "bytes from 128 to 64K"},
         {"RDMA_OFFSET", &pipeline->rdma_offset, 0, SIZE_MAX,
@@ -160,8 +154,8 @@ static int mpi_layer_options_read(mpi_layer_options_t *options)
     unsigned i;
 
     ucx_pipeline_options_init(pipeline);
-    options->min_bytes = MPI_LAYER_MIN_BYTES;
-    depth              = pipeline->depth;
+    mpi_layer.min_bytes = MPI_LAYER_MIN_BYTES;
+    depth               = pipeline->depth;
     for (i = 0; i < sizeof(sizes) / sizeof(*sizes); ++i) {
         if (!mpi_layer_option_size(&sizes[i])) {
             return 0;
@@ -197,25 +191,18 @@ static int mpi_layer_has_devices(void)
 }
 
 /* What rank 0 says goes for all */
-typedef struct mpi_layer_terms {
-    uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
-    uint64_t min_bytes;
-} mpi_layer_terms_t;
-
-static int mpi_layer_agree_terms(const mpi_layer_options_t *options)
+static int mpi_layer_agree_terms(void)
 {
-    mpi_layer_terms_t terms;
     int good = 1;
 
-    memset(&terms, 0, sizeof(terms));
-    terms.min_bytes = options->min_bytes;
     if (mpi_layer.rank == 0) {
-        good = getrandom(terms.magic, sizeof(terms.magic), 0) ==
-               (ssize_t)sizeof(terms.magic);
+        good = getrandom(mpi_layer.magic, sizeof(mpi_layer.magic), 0) ==
+               (ssize_t)sizeof(mpi_layer.magic);
     }
-    PMPI_Bcast(&terms, sizeof(terms), MPI_BYTE, 0, MPI_COMM_WORLD);
-    memcpy(mpi_layer.magic, terms.magic, sizeof(terms.magic));
-    mpi_layer.min_bytes = terms.min_bytes;
+    PMPI_Bcast(mpi_layer.magic, sizeof(mpi_layer.magic), MPI_BYTE, 0,
+               MPI_COMM_WORLD);
+    PMPI_Bcast(&mpi_layer.min_bytes, sizeof(mpi_layer.min_bytes), MPI_BYTE, 0,
+               MPI_COMM_WORLD);
     return good;
 }
 
@@ -265,12 +252,12 @@ static int mpi_layer_connect(void)
     return good;
 }
 
-static int mpi_layer_create(const mpi_layer_options_t *options)
+static int mpi_layer_create(const ucx_pipeline_options_t *options)
 {
     ucs_status_t status;
 
-    status = ucx_pipeline_create(mpi_layer.rank, mpi_layer.size,
-                                 &options->pipeline, &mpi_layer.pipeline);
+    status = ucx_pipeline_create(mpi_layer.rank, mpi_layer.size, options,
+                                 &mpi_layer.pipeline);
     if (status != UCS_OK) {
         fprintf(stderr, MPI_PIPELINE_LINE "all stays with the MPI: %s\n",
                 ucs_status_string(status));
@@ -306,7 +293,7 @@ static int mpi_layer_is_carried(void)
 
 static void mpi_layer_begin(int level)
 {
-    mpi_layer_options_t options;
+    ucx_pipeline_options_t options;
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &mpi_layer.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &mpi_layer.size);
@@ -316,7 +303,7 @@ static void mpi_layer_begin(int level)
         return;
     }
     mpi_layer.progress = mpi_layer.door->set_progress(mpi_layer_hook);
-    if (!mpi_layer_all(mpi_layer_agree_terms(&options) &&
+    if (!mpi_layer_all(mpi_layer_agree_terms() &&
                        (mpi_layer.progress != NULL)) ||
         !mpi_layer_is_carried() || !mpi_layer_create(&options)) {
         mpi_layer.door->set_progress(NULL);
@@ -434,6 +421,7 @@ mpi_pipeline_open(const mpi_pipeline_door_t *door)
     pthread_mutex_init(&mpi_layer.step_lock, NULL);
     ucs_list_head_init(&mpi_layer.posted);
     ucs_list_head_init(&mpi_layer.unwatched);
+    ucs_list_head_init(&mpi_layer.freed);
     ucs_store_relaxed(&mpi_layer.next_comm, 1); /* relaxed: one thread yet */
     MPI_LAYER_ENTRIES(MPI_LAYER_SLOT)
 }

@@ -110,8 +110,8 @@ typedef int (*mpi_layer_isend_func_t)(const void*, int, MPI_Datatype, int, int,
 /** A request that the layer knows more of: of the MPI's, or generalized. */
 typedef struct mpi_layer_op {
     struct mpi_layer_op    *next;      /**< with the same place in the table */
-    struct mpi_layer_op    *next_freed;
     ucs_list_link_t        list;       /**< posted or unwatched */
+    ucs_list_link_t        freed;
     MPI_Request            request;
     MPI_Request            herald_request; /**< send: of the herald; as persistent
                                         *   as the send is */
@@ -182,7 +182,7 @@ typedef struct mpi_layer {
     ucs_list_link_t              posted;    /**< with a landing buffer */
     ucs_list_link_t              unwatched; /**< without, the first posted
                                              *   first; match_lock */
-    mpi_layer_op_t               *freed;    /**< by the program, not complete */
+    ucs_list_link_t              freed;     /**< by the program, not complete */
     mpi_layer_taken_t            *taken;    /**< not received yet */
     _Atomic unsigned             num_ops;   /**< in the table */
     _Atomic unsigned             num_busy;  /**< need the pipeline's progress */

@@ -492,8 +492,7 @@ int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request)
 void mpi_layer_op_set_free(mpi_layer_op_t *op)
 {
     pthread_mutex_lock(&mpi_layer.lock);
-    op->next_freed  = mpi_layer.freed;
-    mpi_layer.freed = op;
+    ucs_list_add_tail(&mpi_layer.freed, &op->freed);
     pthread_mutex_unlock(&mpi_layer.lock);
 }
 
@@ -501,20 +500,22 @@ void mpi_layer_op_set_free(mpi_layer_op_t *op)
  * counted */
 int mpi_layer_ops_end_freed(void)
 {
-    mpi_layer_op_t *op, *next, *left = NULL;
+    mpi_layer_op_t *op, *next;
+    ucs_list_link_t freed; /* this thread's meanwhile */
     MPI_Request request;
     int count = 0;
 
-    if (mpi_layer.freed == NULL) {
+    if (ucs_list_is_empty(&mpi_layer.freed)) {
         return 0;
     }
+    ucs_list_head_init(&freed);
     pthread_mutex_lock(&mpi_layer.lock);
-    op              = mpi_layer.freed;
-    mpi_layer.freed = NULL;
+    ucs_list_splice_tail(&freed, &mpi_layer.freed);
+    ucs_list_head_init(&mpi_layer.freed);
     pthread_mutex_unlock(&mpi_layer.lock);
-    for (; op != NULL; op = next) {
-        next = op->next_freed;
+    ucs_list_for_each_safe(op, next, &freed, freed) {
         if (mpi_layer_op_is_ready(op)) {
+            ucs_list_del(&op->freed);
             request = op->request;
             mpi_layer_op_release(op, 1);
             REAL_MPI(Wait)(&request, MPI_STATUS_IGNORE);
@@ -523,19 +524,12 @@ int mpi_layer_ops_end_freed(void)
             }
             (void)mpi_layer_op_finish(op, MPI_REQUEST_NULL);
         } else {
-            op->next_freed = left;
-            left           = op;
-            count         += !op->is_send &&
-                             (mpi_layer_op_state(op) == MPI_LAYER_MOVING);
+            count += !op->is_send &&
+                     (mpi_layer_op_state(op) == MPI_LAYER_MOVING);
         }
     }
     pthread_mutex_lock(&mpi_layer.lock);
-    while (left != NULL) {
-        next             = left->next_freed;
-        left->next_freed = mpi_layer.freed;
-        mpi_layer.freed  = left;
-        left             = next;
-    }
+    ucs_list_splice_tail(&mpi_layer.freed, &freed);
     pthread_mutex_unlock(&mpi_layer.lock);
     return count;
 }

@@ -36,18 +36,6 @@ static const char *const mpi_pipeline_stub_names[] = {
     MPI_PIPELINE_ENTRIES(MPI_PIPELINE_NAME)
 };
 
-/* An MPI that a program may have, and the module for it */
-typedef struct mpi_pipeline_kind {
-    const char *version; /* what MPI_Get_library_version begins with */
-    const char *module;
-} mpi_pipeline_kind_t;
-
-static const mpi_pipeline_kind_t mpi_pipeline_kinds[] = {
-    {"Open MPI", "libucx_pipeline_mpi_openmpi.so"},
-    {"MPICH", "libucx_pipeline_mpi_mpich.so"},
-    {NULL, NULL}
-};
-
 /* Where an MPI is that only its users see, such as a Python module */
 static const char *const mpi_pipeline_libraries[] = {
     "libmpi.so.40", "libmpich.so.12", "libmpi.so.12", "libmpi.so.80", NULL
@@ -136,18 +124,14 @@ static const char *mpi_pipeline_stub_module(void *mpi)
     int (*get_version)(char *version, int *length) =
             dlsym(mpi, "PMPI_Get_library_version");
     char version[8192] = ""; /* above MPI_MAX_LIBRARY_VERSION_STRING of both */
-    const mpi_pipeline_kind_t *kind;
     int length;
 
     if ((get_version == NULL) || (get_version(version, &length) != 0)) {
         return NULL;
     }
-    for (kind = mpi_pipeline_kinds; kind->version != NULL; ++kind) {
-        if (!strncmp(version, kind->version, strlen(kind->version))) {
-            return kind->module;
-        }
-    }
-    return NULL;
+    return !strncmp(version, "Open MPI", 8) ? "libucx_pipeline_mpi_openmpi.so" :
+           !strncmp(version, "MPICH", 5)    ? "libucx_pipeline_mpi_mpich.so" :
+                                              NULL;
 }
 
 static int mpi_pipeline_stub_join(char *path, const char *dir, size_t length,

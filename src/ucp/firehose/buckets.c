@@ -3,6 +3,7 @@
 
 #include "firehose_tuning.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef ucp_firehose_bucket_t bucket_t;
@@ -192,7 +193,6 @@ static void ucp_firehose_buckets_use(table_t *table, bucket_t *bucket,
 {
     if ((bucket->remote == 0) && (bucket->local == 0)) {
         ucs_list_del(&bucket->link);
-        ++table->num_revived;
     }
     --*ucp_firehose_buckets_class(table, bucket);
     ++*ucp_firehose_bucket_users(bucket, use);
@@ -297,9 +297,6 @@ bucket_t *ucp_firehose_buckets_touch(table_t *table, uint64_t address)
     ucs_lock(&table->lock);
     bucket = (bucket_t*)ucp_firehose_index_find(&table->index, address);
     if (bucket != NULL) {
-        if ((bucket->remote == 0) && (bucket->local == 0)) {
-            ++table->num_revived;
-        }
         bucket->is_recent = 1;
     }
     ucp_firehose_buckets_unlock(table);
@@ -388,8 +385,6 @@ void ucp_firehose_buckets_cleanup(table_t *table)
         }
         ucp_firehose_buckets_unlock(table);
     }
-    ucp_firehose_table_free(table->pool,
-                            (table->max_remote + table->max_victims + 1) *
-                                    sizeof(*table->pool));
+    free(table->pool);
     ucp_firehose_index_cleanup(&table->index);
 }

@@ -40,11 +40,8 @@ BEGIN_C_DECLS
 
 /** @return Zeroed memory of which nothing is there until it is touched, by large
  *          pages if it is large: what is looked up at random in it misses fewer
- *          entries of the processor's page tables. NULL: none. */
+ *          entries of the processor's page tables. For free(); NULL: none. */
 void *ucp_firehose_table_alloc(size_t size);
-
-/** @param [in] size  As when it was allocated; @a table may be NULL. */
-void ucp_firehose_table_free(void *table, size_t size);
 
 typedef struct ucp_firehose_elem {
     struct ucp_firehose_elem *next;
@@ -128,7 +125,6 @@ typedef struct ucp_firehose_buckets {
     size_t                 peak;     /**< the most that was pinned at once */
     uint64_t               num_pins; /**< calls of pin that succeeded */
     uint64_t               num_unpins;
-    uint64_t               num_revived;   /**< victims that were wanted again */
     uint64_t               num_dooms;     /**< last number of a doom */
     uint64_t               last_used;     /**< last doom of a bucket in use */
     _Atomic(int)           is_struck_all; /**< an event found the lock taken */

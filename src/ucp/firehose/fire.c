@@ -334,7 +334,6 @@ void ucp_firehose_fires_fail(peer_t *peer)
 
 void ucp_firehose_fires_cleanup(peer_t *peer)
 {
-    ucp_firehose_table_free(peer->fires,
-                            peer->num_fires * sizeof(*peer->fires));
+    free(peer->fires);
     ucp_firehose_index_cleanup(&peer->index);
 }

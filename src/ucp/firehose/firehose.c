@@ -59,6 +59,7 @@ static peer_t *ucp_firehose_meet(ucx_firehose_h firehose, unsigned node)
         ucs_list_head_init(&peer->unused);
         ucs_list_head_init(&peer->outbox);
         ucs_list_head_init(&peer->waiting);
+        ucs_list_head_init(&peer->held);
         ucs_list_head_init(&peer->epochs);
         ucs_list_head_init(&peer->grants);
         ucs_list_head_init(&peer->revokes);
@@ -104,17 +105,18 @@ void ucp_firehose_destroy(ucx_firehose_h firehose)
             continue;
         }
         ucs_list_for_each_safe(epoch, next, &peer->epochs, call.link) {
-            ucp_firehose_item_put(firehose, epoch); /* nothing is in it */
+            free(epoch); /* nothing is in it */
         }
         ucp_firehose_fires_cleanup(peer);
         free(peer->holds);
     }
     free(firehose->peers);
-    ucp_firehose_items_cleanup(firehose);
-    ucp_firehose_buckets_cleanup(&firehose->buckets);
-    if (firehose->wire != NULL) {
-        ucp_wire_destroy(firehose->wire);
+    if (firehose->hit != NULL) {
+        free(firehose->hit->op);
+        free(firehose->hit);
     }
+    ucp_firehose_buckets_cleanup(&firehose->buckets);
+    ucp_wire_destroy(firehose->wire);
     free(firehose->packet);
     pthread_mutex_destroy(&firehose->lock);
     free(firehose);
@@ -135,7 +137,6 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
     ucs_list_head_init(&firehose->starved);
     ucs_list_head_init(&firehose->pending);
     ucs_list_head_init(&firehose->done);
-    ucs_list_head_init(&firehose->spare);
     firehose->node      = params->node;
     firehose->num_nodes = params->num_nodes;
     if (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_FLAGS) {
@@ -145,46 +146,31 @@ static ucx_firehose_h ucp_firehose_alloc(const ucx_firehose_params_t *params)
 }
 
 ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
-                                 ucp_firehose_wire_func_t make_wire, void *arg,
-                                 ucx_firehose_h *firehose_p)
+                                 ucp_wire_t *wire, ucx_firehose_h *firehose_p)
 {
-    ucp_wire_handlers_t handlers = {.am     = ucp_firehose_on_message,
-                                    .failed = ucp_firehose_on_failure};
-    ucx_firehose_h firehose;
+    ucx_firehose_h firehose = ucp_firehose_alloc(params);
     ucs_status_t status;
 
-    if ((params->num_nodes == 0) || (params->node >= params->num_nodes)) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    firehose = ucp_firehose_alloc(params);
     if (firehose == NULL) {
+        ucp_wire_destroy(wire);
         return UCS_ERR_NO_MEMORY;
     }
-    status = ucp_firehose_size_up(firehose, params);
+    firehose->wire = wire;
+    wire->handlers = (ucp_wire_handlers_t){ucp_firehose_on_message,
+                                           ucp_firehose_on_failure, firehose};
+    status         = ucp_firehose_size_up(firehose, params);
+    if (status == UCS_OK) {
+        firehose->peers  = calloc(params->num_nodes, sizeof(*firehose->peers));
+        firehose->packet = malloc(wire->max_payload);
+        status = ((firehose->peers == NULL) || (firehose->packet == NULL)) ?
+                         UCS_ERR_NO_MEMORY : UCS_OK;
+    }
     if (status != UCS_OK) {
-        goto err_free;
-    }
-    firehose->peers = calloc(firehose->num_nodes, sizeof(*firehose->peers));
-    if (firehose->peers == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-        goto err_free;
-    }
-    handlers.arg = firehose;
-    status       = make_wire(arg, &handlers, &firehose->wire);
-    if (status != UCS_OK) {
-        goto err_free;
-    }
-    firehose->packet = malloc(firehose->wire->max_payload);
-    if (firehose->packet == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-        goto err_free;
+        ucp_firehose_destroy(firehose);
+        return status;
     }
     *firehose_p = firehose;
     return UCS_OK;
-
-err_free:
-    ucp_firehose_destroy(firehose);
-    return status;
 }
 
 ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
@@ -223,28 +209,18 @@ void ucp_firehose_run(ucx_firehose_h firehose)
 }
 
 /* Makes the calls of what has ended, without the lock */
-static unsigned
-ucp_firehose_make_calls(ucx_firehose_h firehose, ucs_list_link_t *calls)
+static unsigned ucp_firehose_make_calls(ucs_list_link_t *calls)
 {
     unsigned count = 0;
-    ucp_firehose_call_t *call;
+    ucp_firehose_call_t *call, *next;
 
-    if (ucs_list_is_empty(calls)) {
-        return 0;
-    }
-    ucs_list_for_each(call, calls, link) {
+    ucs_list_for_each_safe(call, next, calls, link) {
         if (call->done != NULL) {
             call->done(call->arg, call->status);
         }
+        free(call); /* first member of what has ended */
         ++count;
     }
-    ucp_firehose_lock(firehose);
-    while (!ucs_list_is_empty(calls)) {
-        ucp_firehose_item_put(firehose,
-                              ucs_list_extract_head(calls, ucp_firehose_call_t,
-                                                    link));
-    }
-    ucp_firehose_unlock(firehose);
     return count;
 }
 
@@ -285,7 +261,7 @@ unsigned ucx_firehose_progress(ucx_firehose_h firehose)
     ucs_list_head_init(&firehose->done);
     firehose->num_done = 0;
     ucp_firehose_unlock(firehose);
-    return count + ucp_firehose_make_calls(firehose, &calls);
+    return count + ucp_firehose_make_calls(&calls);
 }
 
 void ucp_firehose_stop(ucx_firehose_h firehose)

@@ -15,16 +15,11 @@
 
 BEGIN_C_DECLS
 
-/** Make the wire of an instance; @a handlers are to be its handlers. */
-typedef ucs_status_t (*ucp_firehose_wire_func_t)(
-        void *arg, const ucp_wire_handlers_t *handlers, ucp_wire_t **wire_p);
-
-/** As ucx_firehose_open(), over another wire. No thread is started, so that
- *  what waits needs others to make progress, and no memory event is listened
- *  to. */
+/** As ucx_firehose_open(), over a wire that belongs to the instance from then
+ *  on; it is destroyed if this fails. No thread is started, so that what waits
+ *  needs others to make progress, and no memory event is listened to. */
 ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
-                                 ucp_firehose_wire_func_t make_wire, void *arg,
-                                 ucx_firehose_h *firehose_p);
+                                 ucp_wire_t *wire, ucx_firehose_h *firehose_p);
 
 /** Say hello to a peer that the wire is connected to; once. */
 ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node);

@@ -16,7 +16,7 @@
  *   revoker.c   what is unmapped is revoked before it goes
  *   ucx_firehose.c  what a user calls; transfers that need nobody's leave
  *   firehose.c  life of an instance, progress
- *   op.c        operations, their pieces, flush and fence, and their memory
+ *   op.c        operations, their pieces, and flush
  *   fire.c      initiator: which firehose points where, misses, revokes
  *   serve.c     target: moves, grants, revokes
  *   peer.c      what of a peer waits to be sent; its failure
@@ -38,14 +38,12 @@ typedef struct ucp_firehose_call {
     int                      is_done; /**< it is in the list `done` */
 } ucp_firehose_call_t;
 
-/** Operations between two flushes or fences to one peer. */
+/** Operations between two flushes to one peer. */
 typedef struct ucp_firehose_epoch {
     ucp_firehose_call_t call;  /**< its link: the peer's epochs, oldest first */
-    ucs_list_link_t     held;  /**< operations behind a fence */
     size_t              count; /**< operations that have not ended */
     uint64_t            need;  /**< the put that must have been flushed */
     uint8_t             is_closed;
-    uint8_t             is_fence;
     uint8_t             is_needed; /**< `need` is set */
 } ucp_firehose_epoch_t;
 
@@ -144,9 +142,8 @@ struct ucp_firehose_peer {
     ucs_list_link_t           unused;  /**< READY, least recently used first */
     ucs_list_link_t           outbox;  /**< WANTED and RELEASING */
     ucs_list_link_t           waiting; /**< pieces that need a firehose */
+    ucs_list_link_t           held;    /**< operations, until it says hello */
     ucs_list_link_t           epochs;
-    unsigned                  num_fences;
-    ucs_status_t              untold;   /**< what failed before a fence */
     uint64_t                  puts;     /**< begun; the number of the last */
     uint64_t                  flushed;  /**< all up to this are there */
     uint64_t                  flushing; /**< will be when the flush is over */
@@ -221,15 +218,12 @@ struct ucx_firehose {
     ucs_list_link_t        starved; /**< pieces that need a local bucket */
     ucs_list_link_t        pending; /**< holds that need a bucket */
     ucs_list_link_t        done;    /**< calls to be made */
-    ucs_list_link_t        spare;   /**< items that are over */
-    size_t                 num_spare;
     ucp_firehose_piece_t   *hit;    /**< of the next hit, with its operation;
                                      *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
     pthread_t              thread;
     _Atomic(int)           thread_stops;
-    uint8_t                has_thread;
 };
 
 /* op.c */
@@ -245,11 +239,11 @@ void ucp_firehose_piece_end(ucp_firehose_piece_t *piece, ucs_status_t status);
 void ucp_firehose_piece_transfer(ucp_firehose_piece_t *piece);
 /** Go on with pieces that need a local bucket. */
 void ucp_firehose_starved_run(ucx_firehose_h firehose);
-/** Begin what was held up to the first fence. */
-void ucp_firehose_epochs_release(ucp_firehose_peer_t *peer);
+/** Begin what was held until the peer's hello. */
+void ucp_firehose_held_release(ucp_firehose_peer_t *peer);
 /** End what was begun so far. @return UCS_OK: it is over and there;
  *  UCS_INPROGRESS and the epoch; or UCS_ERR_NO_MEMORY. */
-ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer, int is_fence,
+ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer,
                                       ucx_firehose_done_func_t done, void *arg,
                                       ucp_firehose_epoch_t **epoch_p);
 /** End the epochs that may end. */
@@ -264,11 +258,6 @@ void ucp_firehose_op_begun(ucp_firehose_piece_t *piece,
                            ucx_firehose_done_func_t done, void *arg);
 /** The wire has moved a piece's data. */
 void ucp_firehose_piece_done(void *arg, ucs_status_t status);
-
-/** @return Zeroed memory for an operation, a piece or an epoch; NULL: none. */
-void *ucp_firehose_item_get(ucx_firehose_h firehose);
-void ucp_firehose_item_put(ucx_firehose_h firehose, void *pointer);
-void ucp_firehose_items_cleanup(ucx_firehose_h firehose);
 
 /* fire.c */
 /** A piece more uses it. */
@@ -325,7 +314,8 @@ void ucp_firehose_run(ucx_firehose_h firehose);
 unsigned ucp_firehose_turn(ucx_firehose_h firehose);
 
 /* revoker.c */
-ucs_status_t ucp_firehose_revoker_start(ucx_firehose_h firehose);
+/** @return Of pthread_create(). */
+int ucp_firehose_revoker_start(ucx_firehose_h firehose);
 /** When this returns its thread has ended, and no unmapping waits for long. */
 void ucp_firehose_revoker_stop(ucx_firehose_h firehose);
 /** In an unmapping: wait until what this doom took is not in use any more. */

@@ -49,11 +49,6 @@
  *  Double: lookups in what is just smaller take up to twice as long. */
 #define UCP_FIREHOSE_HUGE_TABLE (4u << 20)
 
-/** Operations, pieces and epochs that are over and kept for the next ones, about
- *  130 bytes each. Half: more is allocated where more than half as many
- *  transfers end at a time. Double: so much more memory after a burst. */
-#define UCP_FIREHOSE_SPARE_ITEMS 1024
-
 /** Milliseconds that an unmapping waits for peers at most, with
  *  UCX_FIREHOSE_FLAG_STRICT: an answer takes a few microseconds of a peer that
  *  runs, and once in 152 more than 100 ms where 18 threads wanted two cores.

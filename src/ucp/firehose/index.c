@@ -7,30 +7,19 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void *ucp_firehose_table_alloc(size_t size)
 {
-    void *table;
+    const size_t page = sysconf(_SC_PAGESIZE);
+    char *table       = calloc(1, size);
 
-    if (size < UCP_FIREHOSE_HUGE_TABLE) {
-        return calloc(1, size);
+    if ((table != NULL) && (size >= UCP_FIREHOSE_HUGE_TABLE)) {
+        /* a wish, for the whole pages of it */
+        (void)madvise(table + -(uintptr_t)table % page, size - page,
+                      MADV_HUGEPAGE);
     }
-    table = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (table == MAP_FAILED) {
-        return NULL;
-    }
-    (void)madvise(table, size, MADV_HUGEPAGE); /* a wish */
     return table;
-}
-
-void ucp_firehose_table_free(void *table, size_t size)
-{
-    if (size < UCP_FIREHOSE_HUGE_TABLE) {
-        free(table);
-    } else if (table != NULL) {
-        munmap(table, size);
-    }
 }
 
 ucs_status_t ucp_firehose_index_init(ucp_firehose_index_t *index, size_t max)
@@ -48,8 +37,7 @@ ucs_status_t ucp_firehose_index_init(ucp_firehose_index_t *index, size_t max)
 
 void ucp_firehose_index_cleanup(ucp_firehose_index_t *index)
 {
-    ucp_firehose_table_free(index->heads,
-                            (index->mask + 1) * sizeof(*index->heads));
+    free(index->heads);
     index->heads = NULL;
 }
 

@@ -24,54 +24,33 @@ static int ucp_firehose_populate(uint64_t address, size_t length)
                         UCP_FIREHOSE_POPULATE_WRITE);
 }
 
-/* @return Nonzero if the kernel can; an own page shows it, found out once. Two
- *         threads find the same, so that relaxed is enough. */
+/* @return Nonzero if the kernel can; a page of the stack shows it */
 static int ucp_firehose_can_populate(void)
 {
-    static _Atomic(int) can; /* 0: unknown, 1: no, 2: yes */
-    const size_t size = sysconf(_SC_PAGESIZE);
-    int known         = ucs_load_relaxed(&can);
-    void *page;
+    const size_t page = sysconf(_SC_PAGESIZE);
+    char own;
 
-    if (known == 0) {
-        page = mmap(NULL, size, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (page == MAP_FAILED) {
-            return 0;
-        }
-        known = (ucp_firehose_populate((uintptr_t)page, size) == 0) ? 2 : 1;
-        munmap(page, size);
-        ucs_store_relaxed(&can, known);
-    }
-    return known == 2;
+    return ucp_firehose_populate((uintptr_t)&own & ~(page - 1), page) == 0;
 }
 
-/* Older kernels tell of holes only */
-static ucs_status_t ucp_firehose_look_for_holes(uint64_t address, size_t length)
+/* Older kernels tell of holes only. By the system call, for this is a point where a
+ * thread can be canceled. */
+static int ucp_firehose_has_hole(uint64_t address, size_t length)
 {
-    const size_t page = sysconf(_SC_PAGESIZE);
-    unsigned char state;
-    size_t at;
-
-    for (at = 0; at < length; at += page) {
-        if ((mincore((void*)(address + at), page, &state) != 0) &&
-            (errno == ENOMEM)) {
-            return UCS_ERR_INVALID_ADDR;
-        }
-    }
-    return UCS_OK;
+    return (syscall(SYS_msync, address, length, MS_ASYNC) != 0) &&
+           (errno == ENOMEM);
 }
 
 /* @return UCS_OK; or UCS_ERR_INVALID_ADDR: some of it is not mapped, or, from Linux
  *         5.14 on, not for reading and writing, or its pages cannot be had */
 static ucs_status_t ucp_firehose_check_mapped(uint64_t address, size_t length)
 {
-    if (!ucp_firehose_can_populate()) {
-        return ucp_firehose_look_for_holes(address, length);
-    }
     while (ucp_firehose_populate(address, length) != 0) {
         if ((errno != EAGAIN) && (errno != EINTR)) {
-            return UCS_ERR_INVALID_ADDR;
+            return (ucp_firehose_can_populate() ||
+                    ucp_firehose_has_hole(address, length)) ?
+                           UCS_ERR_INVALID_ADDR :
+                           UCS_OK;
         }
     }
     return UCS_OK;

@@ -2,7 +2,6 @@
 #include "firehose_int.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 typedef ucp_firehose_op_t op_t;
 typedef ucp_firehose_piece_t piece_t;
@@ -43,12 +42,9 @@ epoch_t *ucp_firehose_op_epoch(ucp_firehose_peer_t *peer)
             return epoch;
         }
     }
-    epoch = ucp_firehose_item_get(peer->firehose);
+    epoch = calloc(1, sizeof(*epoch));
     if (epoch != NULL) {
-        ucs_list_head_init(&epoch->held);
         ucs_list_add_tail(&peer->epochs, &epoch->call.link);
-        epoch->call.status = peer->untold;
-        peer->untold       = UCS_OK;
     }
     return epoch;
 }
@@ -58,16 +54,13 @@ ucs_status_t ucp_firehose_op_begin(ucp_firehose_peer_t *peer, int is_put,
                                    ucx_firehose_done_func_t done, void *arg,
                                    op_t **op_p)
 {
-    op_t *op = ucp_firehose_item_get(peer->firehose);
+    epoch_t *epoch = ucp_firehose_op_epoch(peer);
+    op_t *op       = (epoch == NULL) ? NULL : calloc(1, sizeof(*op));
 
     if (op == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    op->epoch = ucp_firehose_op_epoch(peer);
-    if (op->epoch == NULL) {
-        ucp_firehose_item_put(peer->firehose, op);
-        return UCS_ERR_NO_MEMORY;
-    }
+    op->epoch = epoch;
     ++op->epoch->count;
     op->call.done = done;
     op->call.arg  = arg;
@@ -76,8 +69,8 @@ ucs_status_t ucp_firehose_op_begin(ucp_firehose_peer_t *peer, int is_put,
     op->local     = local;
     op->remote    = remote;
     op->length    = length;
-    if ((peer->num_fences > 0) || (peer->state == UCP_FIREHOSE_PEER_NEW)) {
-        ucs_list_add_tail(&op->epoch->held, &op->call.link);
+    if (peer->state == UCP_FIREHOSE_PEER_NEW) {
+        ucs_list_add_tail(&peer->held, &op->call.link);
     } else {
         ucp_firehose_op_make_ready(op);
     }
@@ -132,7 +125,7 @@ static size_t ucp_firehose_op_step(const op_t *op)
 
 static void ucp_firehose_op_next(op_t *op)
 {
-    piece_t *piece = ucp_firehose_item_get(op->peer->firehose);
+    piece_t *piece = calloc(1, sizeof(*piece));
 
     if (piece == NULL) {
         op->call.status = UCS_ERR_NO_MEMORY;
@@ -178,7 +171,7 @@ void ucp_firehose_piece_end(piece_t *piece, ucs_status_t status)
     if (piece->fire != NULL) {
         ucp_firehose_fire_put(op->peer, piece->fire);
     }
-    ucp_firehose_item_put(firehose, piece);
+    free(piece);
     --op->pieces;
     if ((status != UCS_OK) && (op->call.status == UCS_OK)) {
         op->call.status = status;
@@ -261,44 +254,32 @@ void ucp_firehose_starved_run(ucx_firehose_h firehose)
     }
 }
 
-ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer, int is_fence,
+ucs_status_t ucp_firehose_epoch_close(ucp_firehose_peer_t *peer,
                                       ucx_firehose_done_func_t done, void *arg,
                                       epoch_t **epoch_p)
 {
     epoch_t *epoch;
 
-    *epoch_p = NULL;
-    if (ucs_list_is_empty(&peer->epochs) && (peer->flushed == peer->puts) &&
-        (peer->untold == UCS_OK)) {
+    if (ucs_list_is_empty(&peer->epochs) && (peer->flushed == peer->puts)) {
         return UCS_OK;
     }
     epoch = ucp_firehose_op_epoch(peer);
     if (epoch == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    epoch->is_closed  = 1;
-    epoch->is_fence   = is_fence;
-    epoch->call.done  = done;
-    epoch->call.arg   = arg;
-    peer->num_fences += is_fence;
+    epoch->is_closed = 1;
+    epoch->call.done = done;
+    epoch->call.arg  = arg;
     ucp_firehose_peer_activate(peer);
     *epoch_p = epoch;
     return UCS_INPROGRESS;
 }
 
-void ucp_firehose_epochs_release(ucp_firehose_peer_t *peer)
+void ucp_firehose_held_release(ucp_firehose_peer_t *peer)
 {
-    epoch_t *epoch;
-    op_t *op;
-
-    ucs_list_for_each(epoch, &peer->epochs, call.link) {
-        while (!ucs_list_is_empty(&epoch->held)) {
-            op = ucs_list_extract_head(&epoch->held, op_t, call.link);
-            ucp_firehose_op_make_ready(op);
-        }
-        if (epoch->is_fence) {
-            break;
-        }
+    while (!ucs_list_is_empty(&peer->held)) {
+        ucp_firehose_op_make_ready(
+                ucs_list_extract_head(&peer->held, op_t, call.link));
     }
 }
 
@@ -321,19 +302,6 @@ static int ucp_firehose_epoch_is_over(ucp_firehose_peer_t *peer, epoch_t *epoch)
     return ucp_firehose_peer_is_flushed(peer, epoch->need);
 }
 
-/* What failed before a fence is told by the flush that follows */
-static void
-ucp_firehose_epoch_hand_on(ucp_firehose_peer_t *peer, ucs_status_t status)
-{
-    epoch_t *next = ucp_firehose_peer_first_epoch(peer);
-    ucs_status_t *untold;
-
-    untold = (next == NULL) ? &peer->untold : &next->call.status;
-    if (*untold == UCS_OK) {
-        *untold = status;
-    }
-}
-
 void ucp_firehose_epochs_run(ucp_firehose_peer_t *peer)
 {
     epoch_t *epoch;
@@ -343,57 +311,6 @@ void ucp_firehose_epochs_run(ucp_firehose_peer_t *peer)
             return;
         }
         ucs_list_del(&epoch->call.link);
-        if (epoch->is_fence) {
-            --peer->num_fences;
-            ucp_firehose_epoch_hand_on(peer, epoch->call.status);
-            ucp_firehose_epochs_release(peer);
-        }
         ucp_firehose_call_end(peer->firehose, &epoch->call);
-    }
-}
-
-/* Operations, pieces and epochs come and go with each transfer, so that those that
- * are over are kept for the next ones: what hits allocates nothing. */
-
-typedef union ucp_firehose_item {
-    ucs_list_link_t      link; /* of those that are over; all begin with one */
-    ucp_firehose_op_t    op;
-    ucp_firehose_piece_t piece;
-    ucp_firehose_epoch_t epoch;
-} ucp_firehose_item_t;
-
-void *ucp_firehose_item_get(ucx_firehose_h firehose)
-{
-    ucp_firehose_item_t *item;
-
-    if (firehose->num_spare == 0) {
-        return calloc(1, sizeof(*item));
-    }
-    --firehose->num_spare;
-    item = ucs_list_extract_head(&firehose->spare, ucp_firehose_item_t, link);
-    return memset(item, 0, sizeof(*item));
-}
-
-void ucp_firehose_item_put(ucx_firehose_h firehose, void *pointer)
-{
-    ucp_firehose_item_t *item = pointer;
-
-    if (firehose->num_spare >= UCP_FIREHOSE_SPARE_ITEMS) {
-        free(item);
-        return;
-    }
-    ++firehose->num_spare;
-    ucs_list_add_head(&firehose->spare, &item->link);
-}
-
-void ucp_firehose_items_cleanup(ucx_firehose_h firehose)
-{
-    if (firehose->hit != NULL) {
-        ucp_firehose_item_put(firehose, firehose->hit->op);
-        ucp_firehose_item_put(firehose, firehose->hit);
-    }
-    while (!ucs_list_is_empty(&firehose->spare)) {
-        free(ucs_list_extract_head(&firehose->spare, ucp_firehose_item_t,
-                                   link));
     }
 }

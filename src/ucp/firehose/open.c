@@ -13,23 +13,6 @@
  * An instance over UCP, with memory events and, on request, a thread.
  */
 
-static ucs_status_t ucp_firehose_make_wire(void *arg,
-                                           const ucp_wire_handlers_t *handlers,
-                                           ucp_wire_t **wire_p)
-{
-    const ucx_firehose_params_t *params = arg;
-    const ucp_wire_ucp_params_t wire    = {
-           .self      = params->node,
-           .num_peers = params->num_nodes,
-           .handlers  = *handlers,
-           .config = (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
-                            params->config :
-                            NULL
-    };
-
-    return ucp_wire_ucp_create(&wire, wire_p);
-}
-
 /* UCX's own caches use 1000; lower is earlier */
 #define UCP_FIREHOSE_EVENTS_PRIORITY 900
 #define UCP_FIREHOSE_EVENTS          (UCM_EVENT_VM_UNMAPPED | UCM_EVENT_VM_MAPPED)
@@ -73,12 +56,6 @@ static void ucp_firehose_listen(ucx_firehose_h firehose)
             (ucm_test_events(UCM_EVENT_VM_UNMAPPED) == UCS_OK);
 }
 
-/* UCM's lock sees to it that no event is inside when this returns */
-static void ucp_firehose_listen_no_more(ucx_firehose_h firehose)
-{
-    ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
-}
-
 /* The thread that moves an instance forward on request */
 
 static unsigned ucp_firehose_thread_turn(ucx_firehose_h firehose)
@@ -107,22 +84,12 @@ static void *ucp_firehose_thread(void *arg)
     return NULL;
 }
 
-static ucs_status_t ucp_firehose_thread_start(ucx_firehose_h firehose)
+/* UCM's lock sees to it that no event is inside when it has been told */
+static void ucp_firehose_end(ucx_firehose_h firehose)
 {
-    if (ucp_wire_thread_start(&firehose->thread, 0, ucp_firehose_thread,
-                              firehose) != 0) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    firehose->has_thread = 1;
-    return UCS_OK;
-}
-
-static void ucp_firehose_thread_stop(ucx_firehose_h firehose)
-{
-    if (firehose->has_thread) {
-        ucs_store_relaxed(&firehose->thread_stops, 1);
-        pthread_join(firehose->thread, NULL);
-    }
+    ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
+    ucp_firehose_revoker_stop(firehose);
+    ucp_firehose_destroy(firehose);
 }
 
 ucs_status_t
@@ -130,48 +97,49 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
 {
     ucx_firehose_h firehose;
     ucs_status_t status;
+    ucp_wire_t *wire;
 
-    status = ucp_firehose_create(params, ucp_firehose_make_wire, (void*)params,
-                                 &firehose);
+    status = ucp_wire_ucp_create(
+            params->node, params->num_nodes,
+            (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
+                    params->config :
+                    NULL,
+            &wire);
+    if (status == UCS_OK) {
+        status = ucp_firehose_create(params, wire, &firehose);
+    }
     if (status != UCS_OK) {
         return status;
     }
-    if (firehose->flags & UCX_FIREHOSE_FLAG_STRICT) {
-        status = ucp_firehose_revoker_start(firehose);
-        if (status != UCS_OK) {
-            goto err_destroy;
-        }
+    if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
+        (ucp_firehose_revoker_start(firehose) != 0)) {
+        ucp_firehose_destroy(firehose);
+        return UCS_ERR_NO_MEMORY;
     }
     ucp_firehose_listen(firehose);
-    if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
-        status = ucp_firehose_thread_start(firehose);
-        if (status != UCS_OK) {
-            goto err_leave;
-        }
+    if ((firehose->flags & UCX_FIREHOSE_FLAG_THREAD) &&
+        (ucp_wire_thread_start(&firehose->thread, 0, ucp_firehose_thread,
+                               firehose) != 0)) {
+        ucp_firehose_end(firehose);
+        return UCS_ERR_NO_MEMORY;
     }
     *fh_p = firehose;
     return UCS_OK;
-
-err_leave:
-    ucp_firehose_listen_no_more(firehose);
-    ucp_firehose_revoker_stop(firehose);
-err_destroy:
-    ucp_firehose_destroy(firehose);
-    return status;
 }
 
 void ucx_firehose_close(ucx_firehose_h firehose)
 {
-    ucp_firehose_thread_stop(firehose);
+    if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
+        ucs_store_relaxed(&firehose->thread_stops, 1);
+        pthread_join(firehose->thread, NULL);
+    }
     ucp_firehose_stop(firehose);
     while (!ucp_firehose_is_idle(firehose)) {
         if (ucx_firehose_progress(firehose) == 0) {
             sched_yield();
         }
     }
-    ucp_firehose_listen_no_more(firehose);
-    ucp_firehose_revoker_stop(firehose);
-    ucp_firehose_destroy(firehose);
+    ucp_firehose_end(firehose);
 }
 
 void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,

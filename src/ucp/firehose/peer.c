@@ -116,7 +116,7 @@ static void ucp_firehose_peer_lose(peer_t *peer)
     peer->owes_hello = 0;
     ucp_firehose_holds_drop(peer);
     ucp_firehose_fires_fail(peer);
-    ucp_firehose_epochs_release(peer);
+    ucp_firehose_held_release(peer);
 }
 
 void ucp_firehose_peer_run(peer_t *peer)
@@ -145,7 +145,7 @@ ucp_firehose_peer_hear(peer_t *peer, ucp_firehose_kind_t kind,
     case UCP_FIREHOSE_HELLO:
         status = ucp_firehose_fires_init(peer, entry);
         if (status == UCS_OK) {
-            ucp_firehose_epochs_release(peer);
+            ucp_firehose_held_release(peer);
         }
         return status;
     case UCP_FIREHOSE_MOVE:

@@ -108,16 +108,14 @@ static void *ucp_firehose_revoker_main(void *arg)
     }
 }
 
-ucs_status_t ucp_firehose_revoker_start(ucx_firehose_h firehose)
+int ucp_firehose_revoker_start(ucx_firehose_h firehose)
 {
     ucp_firehose_revoker_t *revoker = &firehose->revoker;
+    int ret = ucp_wire_thread_start(&revoker->thread, 0,
+                                    ucp_firehose_revoker_main, firehose);
 
-    if (ucp_wire_thread_start(&revoker->thread, 0, ucp_firehose_revoker_main,
-                              firehose) != 0) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    revoker->runs = 1;
-    return UCS_OK;
+    revoker->runs = (ret == 0);
+    return ret;
 }
 
 void ucp_firehose_revoker_stop(ucx_firehose_h firehose)

@@ -4,6 +4,7 @@
 #include <ucs/sys/clock.h>
 
 #include <sched.h>
+#include <stdlib.h>
 
 /*
  * What a user calls. Each function takes the lock, begins something, does all
@@ -32,8 +33,7 @@ ucp_firehose_hit_fire(peer_t *peer, uint64_t remote, size_t length)
 {
     fire_t *fire;
 
-    if ((peer->state != UCP_FIREHOSE_PEER_READY) || (peer->num_fences > 0) ||
-        (peer->num_fires == 0) ||
+    if ((peer->state != UCP_FIREHOSE_PEER_READY) || (peer->num_fires == 0) ||
         !ucp_firehose_is_inside(remote, length, peer->shift) ||
         !ucs_list_is_empty(&peer->waiting) ||
         !ucs_list_is_empty(&peer->firehose->starved)) {
@@ -52,13 +52,13 @@ static piece_t *ucp_firehose_hit_piece(ucx_firehose_h firehose)
     piece_t *piece = firehose->hit;
 
     if (piece == NULL) {
-        piece = ucp_firehose_item_get(firehose);
+        piece = calloc(1, sizeof(*piece));
         if (piece == NULL) {
             return NULL;
         }
-        piece->op = ucp_firehose_item_get(firehose);
+        piece->op = calloc(1, sizeof(*piece->op));
         if (piece->op == NULL) {
-            ucp_firehose_item_put(firehose, piece);
+            free(piece);
             return NULL;
         }
         firehose->hit = piece;
@@ -133,7 +133,7 @@ ucp_firehose_outcome(ucx_firehose_h firehose, ucp_firehose_call_t *call)
     }
     ucs_list_del(&call->link);
     --firehose->num_done;
-    ucp_firehose_item_put(firehose, call); /* first member of the item */
+    free(call); /* first member of what has ended */
     return status;
 }
 
@@ -198,9 +198,8 @@ ucs_status_t ucx_firehose_get_nb(ucx_firehose_h firehose, unsigned node,
                              arg);
 }
 
-static ucs_status_t
-ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
-                   ucx_firehose_done_func_t done, void *arg)
+ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,
+                                   ucx_firehose_done_func_t done, void *arg)
 {
     ucp_firehose_epoch_t *epoch;
     ucs_status_t status;
@@ -208,8 +207,8 @@ ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
     ucp_firehose_lock(firehose);
     status = ucp_firehose_reach(firehose, node);
     if (status == UCS_OK) {
-        status = ucp_firehose_epoch_close(&firehose->peers[node], is_fence,
-                                          done, arg, &epoch);
+        status = ucp_firehose_epoch_close(&firehose->peers[node], done, arg,
+                                          &epoch);
         if (status == UCS_INPROGRESS) {
             ucp_firehose_run(firehose);
             status = ucp_firehose_outcome(firehose, &epoch->call);
@@ -217,20 +216,6 @@ ucp_firehose_order(ucx_firehose_h firehose, unsigned node, int is_fence,
     }
     ucp_firehose_unlock(firehose);
     return status;
-}
-
-ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node)
-{
-    ucs_status_t status;
-
-    status = ucp_firehose_order(firehose, node, 1, NULL, NULL);
-    return (status == UCS_INPROGRESS) ? UCS_OK : status;
-}
-
-ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,
-                                   ucx_firehose_done_func_t done, void *arg)
-{
-    return ucp_firehose_order(firehose, node, 0, done, arg);
 }
 
 /* What all flushes of one ucx_firehose_flush() have in common */
@@ -315,7 +300,6 @@ void ucx_firehose_query(ucx_firehose_h firehose, ucx_firehose_attr_t *attr)
                             size;
     attr->pins            = buckets->num_pins;
     attr->unpins          = buckets->num_unpins;
-    attr->victims_revived = buckets->num_revived;
     attr->has_events      = firehose->has_events;
     /* relaxed: they count, and order nothing */
     attr->unmaps          = ucs_load_relaxed(&firehose->revoker.unmaps);

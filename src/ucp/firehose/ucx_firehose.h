@@ -98,7 +98,6 @@ typedef struct ucx_firehose_attr {
     uint64_t moves;          /**< firehoses that were moved, here as a target */
     uint64_t pins;           /**< buckets pinned */
     uint64_t unpins;         /**< buckets unpinned */
-    uint64_t victims_revived;/**< uses of a bucket that was still pinned */
     uint64_t revokes;        /**< firehoses that were taken back here */
     uint64_t unmaps;         /**< unmappings that found memory in use here */
     uint64_t unmaps_late;    /**< of these, went on before all had let go: not
@@ -148,7 +147,7 @@ ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
 /**
  * Write to a peer's memory. Completion means that the local memory may be
  * changed; @ref ucx_firehose_flush_nb says when the data are at the peer.
- * Writes are ordered with nothing but by a fence or a flush.
+ * Writes are ordered with nothing but by a flush.
  *
  * @param [in] node    A peer that is connected to; not this node.
  * @param [in] local   Mapped here for reading and writing; unchanged until
@@ -174,18 +173,13 @@ ucs_status_t ucx_firehose_get_nb(ucx_firehose_h firehose, unsigned node,
                                  void *local, uint64_t remote, size_t length,
                                  ucx_firehose_done_func_t done, void *arg);
 
-/** What is begun to this peer from now on takes effect after all that was begun
- *  before. Does not wait. @return UCS_OK, UCS_ERR_INVALID_PARAM,
- *  UCS_ERR_NOT_CONNECTED or UCS_ERR_NO_MEMORY. */
-ucs_status_t ucx_firehose_fence(ucx_firehose_h firehose, unsigned node);
-
 /**
  * Complete when all that was begun to a peer has ended, and what was written is
- * there.
+ * there. What is begun after that takes effect after it.
  *
  * @return UCS_OK: so it is; UCS_INPROGRESS: @a done, if not NULL, is called
- *         with UCS_OK or the first error since the flush before; or an
- *         error as of @ref ucx_firehose_fence.
+ *         with UCS_OK or the first error since the flush before; or
+ *         UCS_ERR_INVALID_PARAM, UCS_ERR_NOT_CONNECTED or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t ucx_firehose_flush_nb(ucx_firehose_h firehose, unsigned node,
                                    ucx_firehose_done_func_t done, void *arg);

@@ -18,17 +18,17 @@ static void ucp_pipeline_hook_event(ucm_event_type_t type, ucm_event_t *event,
                           event->vm_unmapped.size);
 }
 
-ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
+ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p)
 {
-    ucp_wire_handlers_t handlers = {ucp_pipeline_arrived,
-                                    ucp_pipeline_peer_failed, NULL};
-    ucx_pipeline_h self;
-    ucs_status_t status;
+    ucx_pipeline_h self  = calloc(1, sizeof(*self));
+    ucs_status_t *failed = calloc(2 * wire->num_peers, sizeof(*failed));
 
-    self = calloc(1, sizeof(*self));
-    if (self == NULL) {
+    if ((self == NULL) || (failed == NULL)) {
+        free(failed);
+        free(self);
+        ucp_wire_destroy(wire);
         return UCS_ERR_NO_MEMORY;
     }
     pthread_mutex_init(&self->lock, NULL);
@@ -39,21 +39,14 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
     ucs_list_head_init(&self->unexpected);
     ucs_list_head_init(&self->taken);
     ucs_list_head_init(&self->active);
-    handlers.arg = self;
-    status       = make_wire(arg, &handlers, &self->wire);
-    if (status != UCS_OK) {
-        free(self);
-        return status;
-    }
-    self->failed = calloc(2 * self->wire->num_peers, sizeof(*self->failed));
-    if (self->failed == NULL) {
-        ucp_wire_destroy(self->wire);
-        free(self);
-        return UCS_ERR_NO_MEMORY;
-    }
-    self->lost = self->failed + self->wire->num_peers;
+    ucs_list_head_init(&self->requests);
+    wire->handlers = (ucp_wire_handlers_t){ucp_pipeline_arrived,
+                                           ucp_pipeline_peer_failed, self};
+    self->wire     = wire;
+    self->failed   = failed;
+    self->lost     = failed + wire->num_peers;
     ucp_pipeline_tune_init(self);
-    self->options.eager = ucs_min(self->options.eager, self->wire->max_payload);
+    self->options.eager = ucs_min(self->options.eager, wire->max_payload);
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
         self->hooked = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED,
                                              UCP_PIPELINE_HOOK_PRIORITY,
@@ -70,7 +63,7 @@ ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
 static void ucp_pipeline_end(ucx_pipeline_h self)
 {
     ucp_pipeline_unexpected_t *message;
-    unsigned i;
+    ucx_pipeline_request_h req, next;
 
     if (self->hooked) {
         ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, ucp_pipeline_hook_event,
@@ -84,11 +77,10 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
         free(message);
     }
     ucp_pipeline_cache_close(self);
-    ucp_wire_destroy(self->wire);
-    for (i = 0; i < self->num_slots; ++i) {
-        free(self->slots[i].req);
+    ucp_wire_destroy(self->wire); /* ends what is under way for requests */
+    ucs_list_for_each_safe(req, next, &self->requests, all) {
+        ucp_pipeline_request_delete(req);
     }
-    free(self->slots);
     free(self->failed);
     pthread_mutex_destroy(&self->lock);
     free(self);
@@ -106,12 +98,13 @@ void ucp_pipeline_abandon(ucx_pipeline_h self)
 
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h self)
 {
-    unsigned num_requests;
+    int is_busy;
 
     pthread_mutex_lock(&self->lock);
-    num_requests = self->num_requests;
+    is_busy = !ucs_list_is_empty(&self->requests) ||
+              !ucs_list_is_empty(&self->taken);
     pthread_mutex_unlock(&self->lock);
-    if (num_requests > 0) {
+    if (is_busy) {
         return UCS_ERR_BUSY;
     }
     ucp_pipeline_end(self);

@@ -9,13 +9,9 @@
 
 BEGIN_C_DECLS
 
-/** Make a wire with these handlers. */
-typedef ucs_status_t (*ucp_pipeline_wire_func_t)(
-        void *arg, const ucp_wire_handlers_t *handlers, ucp_wire_t **wire_p);
-
-/** As @ref ucx_pipeline_create, over the wire that @a make_wire makes, which
- *  belongs to the pipeline from then on. */
-ucs_status_t ucp_pipeline_create(ucp_pipeline_wire_func_t make_wire, void *arg,
+/** As @ref ucx_pipeline_create, over a wire that belongs to the pipeline from
+ *  then on; it is destroyed if this fails. */
+ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p);
 

@@ -152,6 +152,7 @@ typedef enum {
  * pieces that were begun end; done <= next <= total.
  */
 struct ucx_pipeline_request {
+    ucs_list_link_t       all;       /**< the pipeline's requests */
     ucs_list_link_t       list;      /**< posted or active */
     struct ucx_pipeline   *pipeline;
     ucp_pipeline_kind_t   kind;
@@ -196,12 +197,6 @@ typedef struct ucp_pipeline_unexpected {
     char            bytes[];            /**< key, then payload */
 } ucp_pipeline_unexpected_t;
 
-typedef struct ucp_pipeline_slot {
-    ucx_pipeline_request_h req; /**< NULL: free */
-    uint32_t               generation;
-    uint32_t               next_free; /**< index + 1 */
-} ucp_pipeline_slot_t;
-
 /** The thread that deregisters what was unmapped. */
 typedef struct ucp_pipeline_sweeper {
     int         runs;
@@ -224,13 +219,11 @@ struct ucx_pipeline {
     int                    hooked;  /**< listens to UCM */
     ucs_list_link_t        posted;  /**< receives, the oldest first */
     ucs_list_link_t        unexpected;
-    ucs_list_link_t        taken;   /**< by a matched probe; each counts as a
-                                     *   request */
+    ucs_list_link_t        taken;   /**< by a matched probe */
     ucs_list_link_t        active;  /**< sends, and receives that matched */
     unsigned               num_active;
-    ucp_pipeline_slot_t    *slots;
-    uint32_t               num_slots, free_slot;
-    unsigned               num_requests;
+    ucs_list_link_t        requests; /**< all that are not freed */
+    uint64_t               last_id;
     ucs_status_t           *failed; /**< of each peer; UCS_OK: well */
     ucs_status_t           *lost;   /**< likewise: it is to fail */
     unsigned               num_lost;

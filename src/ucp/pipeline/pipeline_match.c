@@ -108,7 +108,6 @@ int ucx_pipeline_mprobe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
     if ((message != NULL) && (message_p != NULL)) {
         ucs_list_del(&message->list);
         ucs_list_add_tail(&self->taken, &message->list);
-        ++self->num_requests;
         *message_p = message;
     }
     pthread_mutex_unlock(&self->lock);
@@ -121,45 +120,34 @@ int ucx_pipeline_probe(ucx_pipeline_h self, unsigned peer, uint64_t tag,
     return ucx_pipeline_mprobe(self, peer, tag, mask, NULL, status);
 }
 
-static ucs_status_t
-ucx_pipeline_mrecv_locked(ucx_pipeline_h self, ucx_pipeline_message_h message,
-                          void *buffer, size_t length,
-                          ucx_pipeline_request_h *request_p)
-{
-    ucs_status_t status = message->status;
-    ucx_pipeline_request_h req;
-
-    if (status != UCS_OK) {
-        ucs_list_del(&message->list);
-        free(message);
-        --self->num_requests;
-        return status;
-    }
-    req = ucp_pipeline_request_new(self, UCP_PIPELINE_RECV);
-    if (req == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    --self->num_requests; /* the message was one */
-    req->buffer = buffer;
-    req->room   = length;
-    ucp_pipeline_match_message(req, message);
-    *request_p = req;
-    return UCS_OK;
-}
-
 ucs_status_t ucx_pipeline_mrecv(ucx_pipeline_h self,
                                 ucx_pipeline_message_h message, void *buffer,
                                 size_t length,
                                 ucx_pipeline_request_h *request_p)
 {
+    ucx_pipeline_request_h req;
     ucs_status_t status;
 
     if ((buffer == NULL) && (length > 0)) {
         return UCS_ERR_INVALID_PARAM;
     }
     pthread_mutex_lock(&self->lock);
-    status = ucx_pipeline_mrecv_locked(self, message, buffer, length,
-                                       request_p);
+    status = message->status;
+    if (status != UCS_OK) {
+        ucs_list_del(&message->list);
+        free(message);
+        goto out;
+    }
+    req = ucp_pipeline_request_new(self, UCP_PIPELINE_RECV);
+    if (req == NULL) {
+        status = UCS_ERR_NO_MEMORY;
+        goto out;
+    }
+    req->buffer = buffer;
+    req->room   = length;
+    ucp_pipeline_match_message(req, message);
+    *request_p = req;
+out:
     pthread_mutex_unlock(&self->lock);
     return status;
 }

@@ -4,68 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An id names a slot and its generation, so that what a peer says of a request
- * that is gone, or of one that never was, is told apart. */
-
-static int ucp_pipeline_more_slots(ucx_pipeline_h self)
-{
-    uint32_t count = (self->num_slots == 0) ? 16 : 2 * self->num_slots, i;
-    ucp_pipeline_slot_t *slots;
-
-    slots = realloc(self->slots, count * sizeof(*slots));
-    if (slots == NULL) {
-        return 0;
-    }
-    for (i = self->num_slots; i < count; ++i) {
-        slots[i].req        = NULL;
-        slots[i].generation = 1;
-        slots[i].next_free  = self->free_slot;
-        self->free_slot     = i + 1;
-    }
-    self->slots     = slots;
-    self->num_slots = count;
-    return 1;
-}
+/* No two requests have the same id, so that what a peer says of a request that is
+ * gone, or of one that never was, is told apart. */
 
 ucx_pipeline_request_h ucp_pipeline_request_new(ucx_pipeline_h self,
                                                 ucp_pipeline_kind_t kind)
 {
-    ucx_pipeline_request_h req;
-    ucp_pipeline_slot_t *slot;
-    uint32_t index;
+    ucx_pipeline_request_h req = calloc(1, sizeof(*req));
 
-    if ((self->free_slot == 0) && !ucp_pipeline_more_slots(self)) {
-        return NULL;
-    }
-    req = calloc(1, sizeof(*req));
     if (req == NULL) {
         return NULL;
     }
-    index           = self->free_slot - 1;
-    slot            = &self->slots[index];
-    self->free_slot = slot->next_free;
-    slot->req       = req;
-    req->pipeline   = self;
-    req->kind       = kind;
-    req->id         = ((uint64_t)slot->generation << 32) | index;
+    req->pipeline = self;
+    req->kind     = kind;
+    req->id       = ++self->last_id;
     ucs_list_head_init(&req->list);
     ucs_list_head_init(&req->pieces);
     ucs_list_head_init(&req->offers);
-    ++self->num_requests;
+    ucs_list_add_tail(&self->requests, &req->all);
     return req;
 }
 
 void ucp_pipeline_request_delete(ucx_pipeline_request_h req)
 {
-    ucx_pipeline_h self       = req->pipeline;
-    uint32_t index            = (uint32_t)req->id;
-    ucp_pipeline_slot_t *slot = &self->slots[index];
-
-    slot->req = NULL;
-    ++slot->generation;
-    slot->next_free = self->free_slot;
-    self->free_slot = index + 1;
-    --self->num_requests;
+    ucs_list_del(&req->all);
     free(req);
 }
 
@@ -73,18 +35,14 @@ ucx_pipeline_request_h ucp_pipeline_request_find(ucx_pipeline_h self,
                                                  uint64_t id, unsigned peer,
                                                  ucp_pipeline_kind_t kind)
 {
-    uint32_t index = (uint32_t)id;
     ucx_pipeline_request_h req;
 
-    if (index >= self->num_slots) {
-        return NULL;
+    ucs_list_for_each(req, &self->active, list) {
+        if (req->id == id) {
+            return ((req->peer == peer) && (req->kind == kind)) ? req : NULL;
+        }
     }
-    req = self->slots[index].req;
-    if ((req == NULL) || (req->id != id) || (req->peer != peer) ||
-        (req->kind != kind) || req->posted || req->complete) {
-        return NULL;
-    }
-    return req;
+    return NULL;
 }
 
 void ucp_pipeline_request_activate(ucx_pipeline_request_h req)

@@ -62,21 +62,16 @@ static size_t ucp_pipeline_tune_derive(const ucp_pipeline_tune_t *tune)
     return fragment;
 }
 
+/* Without memory to try it in, registering is taken to cost nothing */
 void ucp_pipeline_tune_init(ucx_pipeline_h self)
 {
     ucp_pipeline_tune_t *tune = &self->tune;
+    char *memory              = malloc(UCP_PIPELINE_PROBE_LARGE);
     double small, large, reg_ns = 0;
-    char *memory;
 
-    tune->fragment = (self->options.fragment == 0) ? UCP_PIPELINE_FRAGMENT :
-                                                     self->options.fragment;
-    memory         = malloc(UCP_PIPELINE_PROBE_LARGE);
-    if (memory == NULL) {
-        return; /* free as it is */
-    }
-    memset(memory, 1, UCP_PIPELINE_PROBE_LARGE);
-    if ((self->options.fragment == 0) ||
-        (self->options.mode == UCX_PIPELINE_MODE_CACHE)) {
+    if ((memory != NULL) && ((self->options.fragment == 0) ||
+                             (self->options.mode == UCX_PIPELINE_MODE_CACHE))) {
+        memset(memory, 1, UCP_PIPELINE_PROBE_LARGE);
         small           = ucp_pipeline_probe(self, memory,
                                              UCP_PIPELINE_PROBE_SMALL, &reg_ns);
         large           = ucp_pipeline_probe(self, memory,
@@ -87,9 +82,9 @@ void ucp_pipeline_tune_init(ucx_pipeline_h self)
                                                  UCP_PIPELINE_PROBE_SMALL, 0);
         tune->reg_share = (large > 0) ? reg_ns / large : 0;
     }
-    if (self->options.fragment == 0) {
-        tune->fragment = ucp_pipeline_tune_derive(tune);
-    }
+    tune->fragment = (self->options.fragment == 0) ?
+                             ucp_pipeline_tune_derive(tune) :
+                             self->options.fragment;
     free(memory);
 }
 

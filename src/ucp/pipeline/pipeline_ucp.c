@@ -69,32 +69,21 @@ ucx_pipeline_options_check(const ucx_pipeline_options_t *from,
     return UCS_OK;
 }
 
-static ucs_status_t ucx_pipeline_make_wire(void *arg,
-                                           const ucp_wire_handlers_t *handlers,
-                                           ucp_wire_t **wire_p)
-{
-    ucp_wire_ucp_params_t *params = arg;
-
-    params->handlers = *handlers;
-    return ucp_wire_ucp_create(params, wire_p);
-}
-
 ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p)
 {
-    ucp_wire_ucp_params_t params = {0};
     ucx_pipeline_options_t checked;
     ucs_status_t status;
+    ucp_wire_t *wire;
 
     status = ucx_pipeline_options_check(options, &checked);
-    if (status != UCS_OK) {
-        return status;
+    if (status == UCS_OK) {
+        status = ucp_wire_ucp_create(self, num_peers, NULL, &wire);
     }
-    params.self      = self;
-    params.num_peers = num_peers;
-    status           = ucp_pipeline_create(ucx_pipeline_make_wire, &params,
-                                           &checked, pipeline_p);
+    if (status == UCS_OK) {
+        status = ucp_pipeline_create(wire, &checked, pipeline_p);
+    }
     if ((status == UCS_OK) && (*pipeline_p)->hooked) {
         ucp_pipeline_sweeper_start(*pipeline_p);
     }

@@ -36,10 +36,6 @@
  *  8 MiB, as copies keep both processors busy. */
 #define UCP_PIPELINE_WHOLE 4
 
-/** Bytes, where there is no memory to try what a registration costs. Half and
- *  double: as in the sweep of bench/paper_b, for one message. */
-#define UCP_PIPELINE_FRAGMENT (256 * 1024)
-
 /** Bytes, between which a fragment is derived. Half of the least: pieces by the
  *  hundred. Double of the most: more of a message does not overlap. */
 #define UCP_PIPELINE_FRAGMENT_MIN (64 * 1024)

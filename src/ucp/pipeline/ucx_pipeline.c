@@ -5,20 +5,25 @@
 
 /* What users call for a message */
 
-static ucs_status_t ucx_pipeline_send_locked(ucx_pipeline_h self, unsigned peer,
-                                             uint64_t tag, const void *buffer,
-                                             size_t length,
-                                             ucx_pipeline_request_h *request_p)
+ucs_status_t ucx_pipeline_send(ucx_pipeline_h self, unsigned peer, uint64_t tag,
+                               const void *buffer, size_t length,
+                               ucx_pipeline_request_h *request_p)
 {
     ucx_pipeline_request_h req;
     ucs_status_t status;
 
-    if (self->failed[peer] != UCS_OK) {
-        return self->failed[peer];
+    if ((peer >= self->wire->num_peers) || ((buffer == NULL) && (length > 0))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    pthread_mutex_lock(&self->lock);
+    status = self->failed[peer];
+    if (status != UCS_OK) {
+        goto out;
     }
     req = ucp_pipeline_request_new(self, UCP_PIPELINE_SEND);
     if (req == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        status = UCS_ERR_NO_MEMORY;
+        goto out;
     }
     req->peer   = peer;
     req->tag    = tag;
@@ -26,41 +31,34 @@ static ucs_status_t ucx_pipeline_send_locked(ucx_pipeline_h self, unsigned peer,
     req->total  = length;
     ucp_pipeline_request_activate(req);
     status = ucp_pipeline_send_begin(req);
-    if (status != UCS_OK) {
+    if (status == UCS_OK) {
+        *request_p = req;
+    } else {
         ucp_pipeline_request_unlink(req);
         ucp_pipeline_request_delete(req);
-        return status;
     }
-    *request_p = req;
-    return UCS_OK;
-}
-
-ucs_status_t ucx_pipeline_send(ucx_pipeline_h self, unsigned peer, uint64_t tag,
-                               const void *buffer, size_t length,
-                               ucx_pipeline_request_h *request_p)
-{
-    ucs_status_t status;
-
-    if ((peer >= self->wire->num_peers) || ((buffer == NULL) && (length > 0))) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    pthread_mutex_lock(&self->lock);
-    status = ucx_pipeline_send_locked(self, peer, tag, buffer, length,
-                                      request_p);
+out:
     pthread_mutex_unlock(&self->lock);
     return status;
 }
 
-static ucs_status_t
-ucx_pipeline_recv_locked(ucx_pipeline_h self, unsigned peer, uint64_t tag,
-                         uint64_t mask, void *buffer, size_t length,
-                         ucx_pipeline_request_h *request_p)
+ucs_status_t ucx_pipeline_recv(ucx_pipeline_h self, unsigned peer, uint64_t tag,
+                               uint64_t mask, void *buffer, size_t length,
+                               ucx_pipeline_request_h *request_p)
 {
+    ucs_status_t status = UCS_OK;
     ucx_pipeline_request_h req;
 
+    if (((peer != UCX_PIPELINE_ANY_SOURCE) &&
+         (peer >= self->wire->num_peers)) ||
+        ((buffer == NULL) && (length > 0))) {
+        return UCS_ERR_INVALID_PARAM;
+    }
+    pthread_mutex_lock(&self->lock);
     req = ucp_pipeline_request_new(self, UCP_PIPELINE_RECV);
     if (req == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        status = UCS_ERR_NO_MEMORY;
+        goto out;
     }
     req->peer   = peer;
     req->tag    = tag;
@@ -69,31 +67,17 @@ ucx_pipeline_recv_locked(ucx_pipeline_h self, unsigned peer, uint64_t tag,
     req->room   = length;
     req->posted = 1;
     if (!ucp_pipeline_match_unexpected(self, req)) {
-        if ((peer != UCX_PIPELINE_ANY_SOURCE) &&
-            (self->failed[peer] != UCS_OK)) {
+        if (peer != UCX_PIPELINE_ANY_SOURCE) {
+            status = self->failed[peer];
+        }
+        if (status != UCS_OK) {
             ucp_pipeline_request_delete(req);
-            return self->failed[peer];
+            goto out;
         }
         ucs_list_add_tail(&self->posted, &req->list);
     }
     *request_p = req;
-    return UCS_OK;
-}
-
-ucs_status_t ucx_pipeline_recv(ucx_pipeline_h self, unsigned peer, uint64_t tag,
-                               uint64_t mask, void *buffer, size_t length,
-                               ucx_pipeline_request_h *request_p)
-{
-    ucs_status_t status;
-
-    if (((peer != UCX_PIPELINE_ANY_SOURCE) &&
-         (peer >= self->wire->num_peers)) ||
-        ((buffer == NULL) && (length > 0))) {
-        return UCS_ERR_INVALID_PARAM;
-    }
-    pthread_mutex_lock(&self->lock);
-    status = ucx_pipeline_recv_locked(self, peer, tag, mask, buffer, length,
-                                      request_p);
+out:
     pthread_mutex_unlock(&self->lock);
     return status;
 }

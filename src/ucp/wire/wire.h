@@ -95,7 +95,8 @@ typedef struct ucp_wire_ops {
 /** The part that all kinds of wire have in common; set at creation. */
 struct ucp_wire {
     const ucp_wire_ops_t *ops;
-    ucp_wire_handlers_t  handlers;
+    ucp_wire_handlers_t  handlers;    /**< set by the caller before the first
+                                       *   progress */
     unsigned             self;        /**< the number of this process */
     unsigned             num_peers;   /**< numbers are below it; self is one */
     size_t               max_header;  /**< bytes; 128 to UCP_WIRE_MAX_HEADER */

@@ -274,32 +274,31 @@ static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
     return status;
 }
 
-ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
+ucs_status_t ucp_wire_ucp_create(unsigned number, unsigned num_peers,
+                                 const char * const *config,
                                  ucp_wire_t **wire_p)
 {
     ucp_wire_ucp_t *self;
     ucs_status_t status;
     unsigned i;
 
-    if ((params->self >= params->num_peers) || (params->handlers.am == NULL) ||
-        (params->handlers.failed == NULL)) {
+    if (number >= num_peers) {
         return UCS_ERR_INVALID_PARAM;
     }
-    self = calloc(1, sizeof(*self) + params->num_peers * sizeof(*self->peers));
+    self = calloc(1, sizeof(*self) + num_peers * sizeof(*self->peers));
     if (self == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
     self->super.ops       = &ucp_wire_ucp_ops;
-    self->super.handlers  = params->handlers;
-    self->super.self      = params->self;
-    self->super.num_peers = params->num_peers;
+    self->super.self      = number;
+    self->super.num_peers = num_peers;
     ucs_list_head_init(&self->lost);
-    for (i = 0; i < params->num_peers; ++i) {
+    for (i = 0; i < num_peers; ++i) {
         ucs_list_head_init(&self->peers[i].early);
         ucs_list_head_init(&self->peers[i].ops);
     }
 
-    status = ucp_wire_ucp_init_context(self, params->config);
+    status = ucp_wire_ucp_init_context(self, config);
     if (status != UCS_OK) {
         goto err_free;
     }

@@ -12,26 +12,20 @@
 
 BEGIN_C_DECLS
 
-/** How to create one. */
-typedef struct ucp_wire_ucp_params {
-    unsigned            self;      /**< number of this process */
-    unsigned            num_peers; /**< above self */
-    ucp_wire_handlers_t handlers;
-    /** UCX options for this context alone, name and value by turns without the
-     *  prefix UCX_, NULL at the end; NULL: those of the environment. */
-    const char * const  *config;
-} ucp_wire_ucp_params_t;
-
 /**
  * Create a wire without connections.
  *
- * @param [in]  params  Not needed after this returns.
- * @param [out] wire_p  End it by @ref ucp_wire_destroy.
+ * @param [in]  self       Number of this process.
+ * @param [in]  num_peers  Above self.
+ * @param [in]  config     UCX options for this context alone, name and value by
+ *                         turns without the prefix UCX_, NULL at the end; NULL:
+ *                         those of the environment.
+ * @param [out] wire_p     End it by @ref ucp_wire_destroy.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (self, handlers, an option), or what
- *         UCP says.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (self, an option), or what UCP says.
  */
-ucs_status_t ucp_wire_ucp_create(const ucp_wire_ucp_params_t *params,
+ucs_status_t ucp_wire_ucp_create(unsigned self, unsigned num_peers,
+                                 const char * const *config,
                                  ucp_wire_t **wire_p);
 
 /** Get this process's address, to be handed to all peers; it lives as long as the

@@ -57,7 +57,7 @@ protected:
         params.num_nodes  = 2;
         params.memory     = lent * PAGE;
         params.victims    = 2 * PAGE;
-        ASSERT_EQ(UCS_OK, ucp_firehose_create(&params, make_wire, this, &node));
+        ASSERT_EQ(UCS_OK, ucp_firehose_create(&params, make_wire(), &node));
         ASSERT_EQ(UCS_OK, ucp_wire_sim_open(sim, 1, &handlers, &wire));
         ASSERT_EQ(UCS_OK, ucp_firehose_greet(node, 1));
         memory = map();
@@ -113,25 +113,20 @@ protected:
     }
 
     /* The network's wire, whose flushes and keys fail when the test says so */
-    static ucs_status_t make_wire(void *arg,
-                                  const ucp_wire_handlers_t *handlers,
-                                  ucp_wire_t **wire_p)
+    ucp_wire_t *make_wire()
     {
-        auto self = static_cast<test_firehose_protocol *>(arg);
-        ucs_status_t status;
+        ucp_wire_t *made;
 
-        status = ucp_wire_sim_open(self->sim, 0, handlers, wire_p);
-        if (status == UCS_OK) {
-            below                   = (*wire_p)->ops;
-            self->ops               = *below;
-            self->ops.flush         = flush;
-            self->ops.mem_pack      = pack;
-            (*wire_p)->ops          = &self->ops;
-            failing_flushes         = 0;
-            failing_packs           = 0;
-            unmapping               = 0;
-        }
-        return status;
+        EXPECT_EQ(UCS_OK, ucp_wire_sim_open(sim, 0, nullptr, &made));
+        below           = made->ops;
+        ops             = *below;
+        ops.flush       = flush;
+        ops.mem_pack    = pack;
+        made->ops       = &ops;
+        failing_flushes = 0;
+        failing_packs   = 0;
+        unmapping       = 0;
+        return made;
     }
 
     struct flushing {

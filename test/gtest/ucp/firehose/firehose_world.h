@@ -145,24 +145,6 @@ public:
     uint64_t checks = 0;
 
 private:
-    struct maker {
-        firehose_world *world;
-        unsigned node;
-    };
-
-    static ucs_status_t make_wire(void *arg,
-                                  const ucp_wire_handlers_t *handlers,
-                                  ucp_wire_t **wire_p)
-    {
-        auto self   = static_cast<maker *>(arg);
-        auto &wrap  = self->world->opts.wrap;
-        auto status = ucp_wire_sim_open(self->world->sim, self->node, handlers,
-                                        wire_p);
-
-        *wire_p = wrap ? wrap(*wire_p) : *wire_p;
-        return status;
-    }
-
     static char *map(size_t length)
     {
         void *memory = mmap(nullptr, length, PROT_READ | PROT_WRITE,
@@ -175,8 +157,8 @@ private:
     void make(unsigned node)
     {
         ucx_firehose_params_t params = {};
-        maker made                   = {this, node};
         ucx_firehose_h firehose      = nullptr;
+        ucp_wire_t *wire;
 
         params.field_mask = UCX_FIREHOSE_PARAM_FIELD_VICTIMS |
                             UCX_FIREHOSE_PARAM_FIELD_BUCKET |
@@ -187,8 +169,9 @@ private:
         params.victims    = opts.victims * opts.bucket;
         params.bucket     = opts.bucket;
         params.flags      = opts.flags;
-        EXPECT_EQ(UCS_OK,
-                  ucp_firehose_create(&params, make_wire, &made, &firehose));
+        EXPECT_EQ(UCS_OK, ucp_wire_sim_open(sim, node, nullptr, &wire));
+        wire = opts.wrap ? opts.wrap(wire) : wire;
+        EXPECT_EQ(UCS_OK, ucp_firehose_create(&params, wire, &firehose));
         nodes.push_back(firehose);
         arenas.push_back(map(opts.arena * PAGE));
         locals.push_back(map(opts.arena * PAGE));

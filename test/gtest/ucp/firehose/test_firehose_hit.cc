@@ -91,31 +91,6 @@ TEST_F(test_firehose_hit, gets_too)
     EXPECT_EQ(1u, world.attr(0).hits);
 }
 
-/* What comes after a fence does not take the short way past it */
-TEST_F(test_firehose_hit, a_fence_holds)
-{
-    options opts;
-    opts.jitter = 100000;
-    firehose_world world(opts);
-
-    put(world, 2);
-    for (unsigned round = 0; round < 50; ++round) {
-        firehose_result results[2];
-
-        world.locals[0][0] = 1;
-        world.locals[0][8] = 2 + round;
-        put(world, 2, 0, results[0]);
-        EXPECT_EQ(UCS_OK, ucx_firehose_fence(world.nodes[0], 1));
-        put(world, 2, 8, results[1]);
-        world.run();
-        firehose_result flushed;
-        flushed.begin(ucx_firehose_flush_nb(world.nodes[0], 1,
-                                            firehose_result::done, &flushed));
-        world.run();
-        ASSERT_EQ((char)(2 + round), world.arenas[1][2 * PAGE + 64]);
-    }
-}
-
 /* One bucket that is hit between any two misses is never the one that goes */
 TEST_F(test_firehose_hit, what_is_hit_stays)
 {

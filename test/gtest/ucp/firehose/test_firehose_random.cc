@@ -74,9 +74,6 @@ protected:
         } else if (what < 6) {
             ucp_firehose_unmapped(world.nodes[node], start,
                                   start + below(SLICE));
-        } else if (what < 9) {
-            ucx_firehose_fence(world.nodes[node],
-                               (node + 1) % world.opts.nodes);
         } else if (what < 60) {
             world.step();
         }

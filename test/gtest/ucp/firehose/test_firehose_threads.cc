@@ -27,6 +27,7 @@ static auto in_turn(ucp_wire_t *wire, Args... args)
     auto self = shared_wire::of(wire);
     std::lock_guard<std::recursive_mutex> guard(*self->turn);
 
+    self->below->handlers = self->super.handlers;
     return (self->below->ops->*Member)(self->below, args...);
 }
 

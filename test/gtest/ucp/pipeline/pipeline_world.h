@@ -55,10 +55,10 @@ public:
     {
         sim = ucp_wire_sim_create(&params);
         for (unsigned i = 0; i < params.num_nodes; ++i) {
-            place at = {sim, i};
             ucx_pipeline_h pipeline;
-            EXPECT_EQ(UCS_OK, ucp_pipeline_create(make_wire, &at, &options,
-                                                  &pipeline));
+            ucp_wire_t *wire;
+            EXPECT_EQ(UCS_OK, ucp_wire_sim_open(sim, i, nullptr, &wire));
+            EXPECT_EQ(UCS_OK, ucp_pipeline_create(wire, &options, &pipeline));
             nodes.push_back(pipeline);
         }
     }
@@ -157,19 +157,6 @@ public:
     int mortal = -1; /* the node that will die, if a test minds leaks */
 
 private:
-    struct place {
-        ucp_wire_sim_t *sim;
-        unsigned node;
-    };
-
-    static ucs_status_t make_wire(void *arg,
-                                  const ucp_wire_handlers_t *handlers,
-                                  ucp_wire_t **wire_p)
-    {
-        place *at = static_cast<place*>(arg);
-        return ucp_wire_sim_open(at->sim, at->node, handlers, wire_p);
-    }
-
     std::vector<bool> m_dead;
 };
 
