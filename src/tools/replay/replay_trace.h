@@ -38,8 +38,6 @@ typedef struct replay_use {
     uint64_t signature;
     uint32_t access;
     uint32_t item;
-    uint32_t next;      /**< the next open one that looks the same, while
-                             releases are paired with uses */
     uint8_t  is_posted; /**< it is of a receive that was posted before */
     uint8_t  is_cold;   /**< some page of it was not used before, or was
                              unmapped since */
@@ -105,15 +103,8 @@ typedef struct replay_trace {
     uint64_t       lost;        /**< events that the recorder lost */
 } replay_trace_t;
 
-/**
- * Bring items into the order of their times; equal ones stay in theirs.
- *
- * @param size  Of an item, bytes.
- * @param time  Where in it its time is, 64 bits.
- */
-void replay_sort(void *items, size_t count, size_t size, size_t time);
-
-/** The same of a recording's events. */
+/** Bring a recording's events into the order of their times; equal ones stay in
+ *  theirs. */
 void replay_trace_sort(tool_trace_t *raw);
 
 /**
@@ -140,6 +131,9 @@ int replay_trace_prepare(const tool_trace_t *raw, const char *name,
                          uint64_t min_size, const replay_repeat_t *repeat,
                          replay_trace_t *trace);
 
+/** Of an event that is left out, in place of the one that it ends. */
+#define REPLAY_NONE UINT32_MAX
+
 /**
  * Play the steady part on. It begins between the first third and the half of the
  * uses and has a third of them at least; of several that one is taken before whose
@@ -147,12 +141,18 @@ int replay_trace_prepare(const tool_trace_t *raw, const char *name,
  * before and after it is played once. Buffers and call sites recur, times shift.
  *
  * @param [in]    repeat  What is asked for.
- * @param [inout] trace   Uses are paired with their ends, in order of time.
+ * @param [in]    ends    Of each event the one that it ends, itself if it ends none,
+ *                        or @ref REPLAY_NONE. An end goes where its beginning goes.
+ * @param [inout] trace   Its name is read, and what was done is noted in it.
+ * @param [out]   longer  A recording in order of time, whose events are the
+ *                        caller's to free.
  *
  * @return 0, or -1 after a message: there is no such part, or there would be more
- *         uses than can be counted.
+ *         events than can be counted.
  */
-int replay_repeat_apply(const replay_repeat_t *repeat, replay_trace_t *trace);
+int replay_repeat_apply(const replay_repeat_t *repeat, const tool_trace_t *raw,
+                        const uint32_t *ends, replay_trace_t *trace,
+                        tool_trace_t *longer);
 
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);
