@@ -198,7 +198,9 @@ typedef struct tool_option {
     size_t             offset;   /**< Of the field in the group's object */
     const char         *allowed; /**< In words; NULL: parse() says it */
     const char         *help;    /**< Its line in the help after the name; NULL:
-                                      the command's usage has it */
+                                      not for users */
+    const char         *variable; /**< Of the environment, which gets the value as
+                                       well; NULL: none */
 } tool_option_t;
 
 /** A table, ended by an option without a name, and what it sets. */
@@ -207,6 +209,13 @@ typedef struct tool_options {
     void                *object;
 } tool_options_t;
 
+/** What the help says around the options. */
+typedef struct tool_usage {
+    const char *arguments; /**< Behind the command's name */
+    const char *before;    /**< Lines */
+    const char *after;     /**< Lines, or NULL */
+} tool_usage_t;
+
 /**
  * Take all options of a command line, and `--help`; then `optind` is the first
  * argument that is none.
@@ -214,25 +223,28 @@ typedef struct tool_options {
  * @param order   "": wherever they stand; "+": up to the first argument that is
  *                none.
  * @param groups  Ended by one without a table.
- * @param usage   Prints the help.
  *
  * @return -1 to go on, or the status to exit with, after a message.
  */
 int tool_options_parse(int argc, char **argv, const char *order,
                        const tool_options_t *groups,
-                       void (*usage)(FILE *stream));
-
-/** Print the lines of a table's options. */
-void tool_options_help(const tool_option_t *table, FILE *stream);
+                       const tool_usage_t *usage);
 
 /** The value of an option is not allowed. @return -1 after a message. */
 int tool_options_refuse(const char *name, const char *value,
                         const char *allowed);
 
-/** Take a size into a uint64_t. */
+/** Take a size into a uint64_t, a share into a double, and a cost (base and page, in
+ *  nanoseconds) into two of them. */
 int tool_option_size(void *field, const char *value);
+int tool_option_share(void *field, const char *value);
+int tool_option_cost(void *field, const char *value);
 
 /** Keep a text, as a const char*. */
 int tool_option_text(void *field, const char *value);
+
+/** @return The ucs_regcache_policy_t of this name, in any case as UCX reads it, or
+ *          its LAST. */
+int tool_policy_find(const char *name);
 
 #endif

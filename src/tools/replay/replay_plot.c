@@ -22,21 +22,12 @@ typedef struct plot {
                                                  drawn */
 } plot_t;
 
-static void plot_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s plot [option]... TRACE -o FILE.svg|FILE.png\n\n"
-            "Draw registered memory over time for each policy, beside the "
-            "limit and leave\npinned, with gnuplot. Each point is the average "
-            "over 1/%d of the time shown.\n\n"
-            "Options:\n"
-            "  -o FILE    the picture, .svg or .png\n"
-            "  --from S   begin so many seconds after the trace's start [0]\n"
-            "  --to S     end there [the end]\n",
-            TOOL_NAME, PLOT_BINS);
-    tool_options_help(replay_options, stream);
-    fprintf(stream, "  --help    show this text\n");
-}
+static const tool_usage_t plot_usage = {
+    "[option]... TRACE -o FILE.svg|FILE.png",
+    "Draw registered memory over time for each policy, beside the limit and leave\n"
+    "pinned, with gnuplot. Each point is the average over 1/300 of the time shown.\n",
+    NULL
+};
 
 /* Inside double quotes gnuplot knows escapes, inside single ones only '' */
 static void plot_write_quoted(FILE *stream, const char *text)
@@ -216,11 +207,12 @@ static int plot_parse_seconds(void *field, const char *value)
 }
 
 static const tool_option_t plot_options[] = {
-    {"o", tool_option_text, offsetof(plot_t, out), NULL, NULL},
+    {"o", tool_option_text, offsetof(plot_t, out), NULL,
+     "FILE the picture, .svg or .png", NULL},
     {"from", plot_parse_seconds, offsetof(plot_t, from), "a time such as 1.5s",
-     NULL},
+     "TIME begin so long after the trace's start [0]", NULL},
     {"to", plot_parse_seconds, offsetof(plot_t, to), "a time such as 1.5s",
-     NULL},
+     "TIME end there [the end]", NULL},
     {}
 };
 
@@ -264,7 +256,7 @@ int tool_plot_main(int argc, char **argv)
     replay_options_init(&plot.options);
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
             {plot_options, &plot}, {replay_options, &plot.options}, {}},
-            plot_usage);
+            &plot_usage);
     if (status >= 0) {
         return status;
     }
