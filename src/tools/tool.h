@@ -39,9 +39,6 @@ int tool_doctor_main(int argc, char **argv);
 /** `ucx-helper report`, see merge.c for how ranks are merged. */
 int tool_report_main(int argc, char **argv);
 
-/** `ucx-helper import`, see import.c. */
-int tool_import_main(int argc, char **argv);
-
 /** `ucx-helper plot`, see plot.c. */
 int tool_plot_main(int argc, char **argv);
 

@@ -3,8 +3,6 @@
 
 #include <uct/ib/helper_md/config/values.h>
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,16 +90,9 @@ static int replay_parse_coalesce(void *field, const char *value)
     return -1;
 }
 
-static int replay_parse_number(void *field, const char *value)
+static int replay_parse_seed(void *field, const char *value)
 {
-    char *end;
-
-    if (!isdigit((unsigned char)value[0])) {
-        return -1;
-    }
-    errno             = 0;
-    *(uint64_t*)field = strtoull(value, &end, 10);
-    return ((errno != 0) || (*end != '\0')) ? -1 : 0;
+    return uct_helper_value_count(value, field) ? 0 : -1;
 }
 
 /* N, or a time with its unit */
@@ -156,7 +147,7 @@ const tool_option_t replay_options[] = {
      "off, local or remote",
      "WHICH uses registered with what lies ahead, as\n"
      "                              UCX_MD_HELPER_COALESCE [local]", NULL},
-    {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
+    {"seed", replay_parse_seed, REPLAY_OFFSET(params.seed), "a whole number",
      "N of the lateness [1]", NULL},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",

@@ -113,10 +113,16 @@ int replay_trace_read(const char *file, tool_trace_t *raw)
         return -1;
     }
 
-    ret = tool_trace_decode(buffer, size, raw, &error);
+    if ((*buffer != '\0') && (strchr("RD#\r\n", *buffer) != NULL)) {
+        ret = replay_text_read(file, buffer, raw);
+    } else {
+        ret = tool_trace_decode(buffer, size, raw, &error);
+        if (ret != 0) {
+            tool_message("%s: byte %zu: %s", file, error.offset, error.text);
+        }
+    }
     free(buffer);
     if (ret != 0) {
-        tool_message("%s: byte %zu: %s", file, error.offset, error.text);
         return -1;
     }
     if (raw->is_cut) {

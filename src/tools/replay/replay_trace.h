@@ -108,8 +108,18 @@ typedef struct replay_trace {
 void replay_trace_sort(tool_trace_t *raw);
 
 /**
- * Read a file or pipe that @ref tool_trace_decode understands, gzip'ed or not,
- * in order of time. Of one that is cut short all whole events are read, after a
+ * Read a text trace, one event a line.
+ *
+ * @param [in]  text  What is in the file; changed.
+ * @param [out] raw   Set only on success.
+ *
+ * @return 0, or -1 after a message that names file and line.
+ */
+int replay_text_read(const char *file, char *text, tool_trace_t *raw);
+
+/**
+ * Read a file or pipe that @ref tool_trace_decode or @ref replay_text_read
+ * understands, gzip'ed or not, in order of time. Of one that is cut short all whole events are read, after a
  * message that says how much is missing.
  *
  * @return 0, or -1 after a message that names file and byte (of what is in it).
