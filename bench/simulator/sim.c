@@ -45,7 +45,7 @@
 
 static int sim_parse_uint(const char *value, uint64_t max, uint64_t *number_p)
 {
-    return ((tool_units_parse_count(value, number_p) != 0) ||
+    return ((tool_option_count(number_p, value) != 0) ||
             (*number_p > max)) ? -1 : 0;
 }
 
@@ -53,7 +53,7 @@ static int sim_parse_ns(void *field, const char *value)
 {
     double seconds;
 
-    if ((tool_units_parse_time(value, &seconds) != 0) || (seconds > 1)) {
+    if ((tool_option_time(&seconds, value) != 0) || (seconds > 1)) {
         return -1;
     }
     *(uint64_t*)field = seconds * 1e9 + 0.5;
@@ -161,7 +161,7 @@ static int sim_parse_bandwidth(void *field, const char *value)
     sim_options_t *options = field;
     uint64_t bytes;
 
-    if ((tool_units_parse_size(value, &bytes) != 0) || (bytes == 0)) {
+    if ((tool_option_size(&bytes, value) != 0) || (bytes == 0)) {
         return -1;
     }
     options->params.network.byte_ns = (bytes == UINT64_MAX) ? 0 : 1e9 / bytes;

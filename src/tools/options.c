@@ -10,6 +10,9 @@
 
 #define TOOL_OPTIONS_MAX 64
 
+/* No run that is made or replayed takes longer: 11 days */
+#define TOOL_OPTIONS_TIME_MAX_NS 1e15
+
 /* All tables in one, as getopt wants them */
 typedef struct tool_parser {
     struct option       longs[TOOL_OPTIONS_MAX + 1];
@@ -172,7 +175,27 @@ int tool_options_refuse(const char *name, const char *value,
 
 int tool_option_size(void *field, const char *value)
 {
-    return tool_units_parse_size(value, field);
+    return uct_helper_value_size(value, field) ? 0 : -1;
+}
+
+int tool_option_count(void *field, const char *value)
+{
+    uint64_t *count = field;
+
+    return (uct_helper_value_count(value, count) &&
+            ((*count <= UINT32_MAX) || !strcasecmp(value, "inf"))) ? 0 : -1;
+}
+
+int tool_option_time(void *field, const char *value)
+{
+    double *seconds = field;
+    double ns;
+
+    if (!uct_helper_value_time(value, TOOL_OPTIONS_TIME_MAX_NS, &ns)) {
+        return -1;
+    }
+    *seconds = ns * 1e-9;
+    return 0;
 }
 
 int tool_option_share(void *field, const char *value)

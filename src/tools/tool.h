@@ -135,35 +135,11 @@ void tool_list_cleanup(tool_list_t *list);
 char *tool_input_read(const char *file, size_t max, size_t *size_p);
 
 /*
- * units.c: sizes, times and shares, as the user writes them (in the units of UCX's
- * configuration) and as people read them
+ * units.c: sizes, times and shares, as people read them
  */
 
 /** Large enough for every text that is written here. */
 #define TOOL_UNITS_MAX 32
-
-/**
- * Read a size, as the helper does: a whole number with an optional K, M, G or T
- * (powers of 1024, either case, optionally followed by B), a plain B, or `inf`.
- * This is what UCX accepts, less what UCX would silently ignore or overflow.
- *
- * @return 0, or -1 when @a text is no such size or exceeds 2^64-1 bytes, which
- *         is `inf`.
- */
-int tool_units_parse_size(const char *text, uint64_t *bytes_p);
-
-/**
- * Read a whole number or `inf`.
- * @return 0, or -1 when @a text is neither or exceeds UINT32_MAX.
- */
-int tool_units_parse_count(const char *text, uint64_t *count_p);
-
-/**
- * Read a time: a decimal number followed by m (minutes), s, ms, us, ns, or
- * nothing (seconds), as in UCX.
- * @return 0, or -1 when it is no such time or exceeds a million seconds.
- */
-int tool_units_parse_time(const char *text, double *seconds_p);
 
 /** Bytes with one decimal and a binary unit: `512 B`, `24.0 MiB`. */
 const char *tool_units_print_bytes(double bytes, char *buf);
@@ -231,10 +207,15 @@ int tool_options_parse(int argc, char **argv, const char *order,
 int tool_options_refuse(const char *name, const char *value,
                         const char *allowed);
 
-/** Take a size into a uint64_t, a share into a double, and a cost (base and page, in
- *  nanoseconds) into two of them. */
+/** Values as the helper reads them (config/values.h): a size or a count of 32 bits,
+ *  each of which may be `inf`, UINT64_MAX, into a uint64_t. */
 int tool_option_size(void *field, const char *value);
+int tool_option_count(void *field, const char *value);
+
+/** Likewise a share, and a time of a million seconds at most, in seconds, into a
+ *  double; a cost (base and page, in nanoseconds) into two of them. */
 int tool_option_share(void *field, const char *value);
+int tool_option_time(void *field, const char *value);
 int tool_option_cost(void *field, const char *value);
 
 /** Keep a text, as a const char*. */

@@ -38,12 +38,12 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
                                   replay_curve_t *curves,
                                   replay_outcome_t *outcome)
 {
-    replay_model_limit(trace, &params->register_cost,
+    replay_model_pages(trace, 0, &params->register_cost,
                        replay_add_row(outcome, "(limit)"),
                        replay_curve(curves, REPLAY_ROW_LIMIT));
     replay_model_keep_or_drop(trace, params,
                               replay_add_row(outcome, "(keep or drop)"));
-    replay_model_leave(trace, &params->register_cost,
+    replay_model_pages(trace, 1, &params->register_cost,
                        replay_add_row(outcome, "(leave pinned)"),
                        replay_curve(curves, REPLAY_ROW_LEAVE));
 }

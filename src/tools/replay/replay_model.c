@@ -192,9 +192,9 @@ static void replay_segments_event(replay_segments_t *segments,
     }
 }
 
-static void replay_model_segments(const replay_trace_t *trace, int is_leave,
-                                  const replay_cost_t *cost,
-                                  replay_figures_t *figures, replay_curve_t *curve)
+void replay_model_pages(const replay_trace_t *trace, int is_leave,
+                        const replay_cost_t *cost, replay_figures_t *figures,
+                        replay_curve_t *curve)
 {
     replay_segments_t segments = {
         .is_leave = is_leave,
@@ -213,18 +213,6 @@ static void replay_model_segments(const replay_trace_t *trace, int is_leave,
     free(segments.users);
     free(segments.seen);
     free(segments.items);
-}
-
-void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve)
-{
-    replay_model_segments(trace, 0, cost, figures, curve);
-}
-
-void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve)
-{
-    replay_model_segments(trace, 1, cost, figures, curve);
 }
 
 /* --- Keep or drop --------------------------------------------------------- */
@@ -371,7 +359,7 @@ void replay_model_keep_or_drop(const replay_trace_t *trace,
     double most;
 
     offline.region_bytes = (double)params->region_bytes;
-    replay_model_leave(trace, cost, figures, NULL);
+    replay_model_pages(trace, 1, cost, figures, NULL);
     most               = replay_held(figures->stats.pinned_peak_bytes,
                                      figures->stats.regions_peak, params);
     offline.byte_price = (most > 0) ? params->max_slowdown / most : 0;

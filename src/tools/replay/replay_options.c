@@ -68,7 +68,7 @@ static int replay_parse_lateness(void *field, const char *value)
 
 static int replay_parse_region_bytes(void *field, const char *value)
 {
-    return ((tool_units_parse_size(value, field) == 0) &&
+    return ((tool_option_size(field, value) == 0) &&
             (*(uint64_t*)field <= UCS_REGCACHE_REGION_BYTES_MAX)) ? 0 : -1;
 }
 
@@ -90,11 +90,6 @@ static int replay_parse_coalesce(void *field, const char *value)
     return -1;
 }
 
-static int replay_parse_seed(void *field, const char *value)
-{
-    return uct_helper_value_count(value, field) ? 0 : -1;
-}
-
 /* N, or a time with its unit */
 static int replay_parse_repeat(void *field, const char *value)
 {
@@ -102,11 +97,11 @@ static int replay_parse_repeat(void *field, const char *value)
     double seconds;
 
     *repeat = (replay_repeat_t){};
-    if (tool_units_parse_count(value, &repeat->times) == 0) {
+    if (tool_option_count(&repeat->times, value) == 0) {
         return ((repeat->times > 0) && (repeat->times <= UINT32_MAX)) ? 0 :
                                                                         -1;
     }
-    if ((tool_units_parse_time(value, &seconds) != 0) ||
+    if ((tool_option_time(&seconds, value) != 0) ||
         (seconds < REPLAY_REPEAT_MIN) || (seconds > REPLAY_REPEAT_MAX)) {
         return -1;
     }
@@ -147,7 +142,7 @@ const tool_option_t replay_options[] = {
      "off, local or remote",
      "WHICH uses registered with what lies ahead, as\n"
      "                              UCX_MD_HELPER_COALESCE [local]", NULL},
-    {"seed", replay_parse_seed, REPLAY_OFFSET(params.seed), "a whole number",
+    {"seed", tool_option_count, REPLAY_OFFSET(params.seed), "a whole number",
      "N of the lateness [1]", NULL},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",
@@ -200,7 +195,7 @@ uint64_t replay_ceiling_bytes(const replay_options_t *options,
     if (options->ceiling.share == 0) {
         return options->ceiling.bytes;
     }
-    replay_model_leave(trace, &options->params.register_cost, &leave, NULL);
+    replay_model_pages(trace, 1, &options->params.register_cost, &leave, NULL);
     return options->ceiling.share * leave.stats.pinned_peak_bytes;
 }
 

@@ -1,12 +1,19 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_trace.h"
 
-#include <tools/hash.h>
 #include <tools/tool.h>
 #include <ucs/sys/hash.h>
 
 #include <stdlib.h>
 #include <string.h>
+
+/* UCX's hash table is a header alone; the program ends when memory is out, so that
+ * kh_put() does not fail */
+#define kcalloc(_count, _size) tool_calloc(_count, _size)
+#define kmalloc(_size)         tool_realloc(NULL, _size)
+#define krealloc(_ptr, _size)  tool_realloc(_ptr, _size)
+
+#include <ucs/datastruct/khash.h>
 
 /* Events are counted in 32 bits, and each takes two bytes at least */
 #define REPLAY_READ_MAX (1u << 30)

@@ -3,6 +3,8 @@
 
 #include <tools/tool.h>
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,21 +18,20 @@ typedef struct replay_world {
     replay_figures_t     *figures;
 } replay_world_t;
 
+/* The two threads are a little out of order */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
 {
-    replay_sample_t *last = (curve->count > 0) ?
-                                    &curve->samples[curve->count - 1] :
-                                    NULL;
+    uint64_t at = ucs_max(curve->time_ns, curve->from_ns);
+    uint64_t bin, end;
 
-    if ((last != NULL) && (time_ns <= last->time_ns)) {
-        last->bytes = bytes; /* the two threads are a little out of order */
-        return;
+    for (; (at < time_ns) &&
+           ((bin = (at - curve->from_ns) / curve->width_ns) <
+            REPLAY_CURVE_BINS); at = end) {
+        end = ucs_min(time_ns, curve->from_ns + (bin + 1) * curve->width_ns);
+        curve->byte_ns[bin] += (double)curve->bytes * (end - at);
     }
-    curve->samples = tool_grow(curve->samples, curve->count, &curve->capacity,
-                               sizeof(*curve->samples));
-    curve->samples[curve->count].time_ns = time_ns;
-    curve->samples[curve->count].bytes   = bytes;
-    ++curve->count;
+    curve->time_ns = ucs_max(curve->time_ns, time_ns);
+    curve->bytes   = bytes;
 }
 
 static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)

@@ -266,10 +266,10 @@ static void tool_try_set_options(tool_try_t *try)
     const char *region      = getenv("UCX_MD_HELPER_REGION_BYTES");
 
     if (ceiling != NULL) {
-        tool_units_parse_size(ceiling, &try->options.ceiling.bytes);
+        tool_option_size(&try->options.ceiling.bytes, ceiling);
     }
     if (least != NULL) {
-        tool_units_parse_size(least, &try->options.min_size);
+        tool_option_size(&try->options.min_size, least);
     }
     if (total != NULL) {
         params->max_slowdown = tool_report_number(total, "max_slowdown");
@@ -280,7 +280,7 @@ static void tool_try_set_options(tool_try_t *try)
         (void)tool_option_share(&params->max_slowdown, slowdown);
     }
     if (region != NULL) {
-        tool_units_parse_size(region, &params->region_bytes);
+        tool_option_size(&params->region_bytes, region);
     }
 }
 
@@ -450,9 +450,8 @@ static const tool_usage_t tool_try_usage = {
 
 static int tool_try_parse_limit(void *field, const char *value)
 {
-    double *seconds = field;
-
-    return ((tool_units_parse_time(value, seconds) == 0) && (*seconds >= 1)) ? 0 : -1;
+    return ((tool_option_time(field, value) == 0) && (*(double*)field >= 1)) ?
+                   0 : -1;
 }
 
 #define TOOL_TRY_OPTION(_field) offsetof(tool_try_t, _field)
