@@ -104,9 +104,10 @@ static int tool_parser_take(const tool_parser_t *parser, size_t index,
         return (option->variable != NULL) ?
                        setenv(option->variable, value, 1) : 0;
     }
-    return (option->allowed == NULL) ?
-                   -1 :
-                   tool_options_refuse(option->name, value, option->allowed);
+    tool_message("%s%s: '%s' is not valid, allowed: %s",
+                 (option->name[1] == '\0') ? "-" : "--", option->name, value,
+                 option->allowed);
+    return -1;
 }
 
 /* The value's name is the first word of an option's help */
@@ -163,13 +164,6 @@ int tool_options_parse(int argc, char **argv, const char *order,
             return TOOL_EXIT_USAGE;
         }
     }
-    return -1;
-}
-
-int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed)
-{
-    tool_message("--%s: '%s' is not valid, allowed: %s", name, value, allowed);
     return -1;
 }
 

@@ -169,7 +169,7 @@ typedef struct tool_option {
     const char         *name;    /**< Without dashes; may be one letter */
     tool_option_func_t parse;    /**< NULL: no value, sets an int to 1 */
     size_t             offset;   /**< Of the field in the group's object */
-    const char         *allowed; /**< In words; NULL: parse() says it */
+    const char         *allowed; /**< In words; NULL: all are, or it has none */
     const char         *help;    /**< Its line in the help after the name; NULL:
                                       not for users */
     const char         *variable; /**< Of the environment, which gets the value as
@@ -202,10 +202,6 @@ typedef struct tool_usage {
 int tool_options_parse(int argc, char **argv, const char *order,
                        const tool_options_t *groups,
                        const tool_usage_t *usage);
-
-/** The value of an option is not allowed. @return -1 after a message. */
-int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed);
 
 /** Values as the helper reads them (config/values.h): a size or a count of 32 bits,
  *  each of which may be `inf`, UINT64_MAX, into a uint64_t. */

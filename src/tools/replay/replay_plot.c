@@ -181,24 +181,24 @@ static int plot_file(plot_t *plot, const char *file)
     return ret;
 }
 
+int replay_option_picture(void *field, const char *value)
+{
+    const char *suffix = strrchr(value, '.');
+
+    return ((suffix != NULL) && (!strcmp(suffix, ".svg") ||
+                                 !strcmp(suffix, ".png"))) ?
+                   tool_option_text(field, value) : -1;
+}
+
 static const tool_option_t plot_options[] = {
-    {"o", tool_option_text, offsetof(plot_t, out), NULL,
-     "FILE the picture, .svg or .png", NULL},
+    {"o", replay_option_picture, offsetof(plot_t, out),
+     REPLAY_PICTURE_ALLOWED, "FILE the picture, .svg or .png", NULL},
     {"from", tool_option_time, offsetof(plot_t, from), "a time such as 1.5s",
      "TIME begin so long after the trace's start [0]", NULL},
     {"to", tool_option_time, offsetof(plot_t, to), "a time such as 1.5s",
      "TIME end there [the end]", NULL},
     {}
 };
-
-int replay_plot_check(const char *option, const char *out)
-{
-    const char *suffix = strrchr(out, '.');
-
-    return ((suffix != NULL) && (!strcmp(suffix, ".svg") ||
-                                 !strcmp(suffix, ".png"))) ?
-                   0 : tool_options_refuse(option, out, "FILE.svg or FILE.png");
-}
 
 /* @return Nonzero after a message */
 static int plot_check(int count, const plot_t *plot)
@@ -212,7 +212,7 @@ static int plot_check(int count, const plot_t *plot)
         tool_message("--to: must come after --from");
         return -1;
     }
-    return replay_plot_check("o", plot->out);
+    return 0;
 }
 
 int replay_plot(const replay_options_t *options, const char *trace,

@@ -12,13 +12,11 @@ static void replay_figures_sum(replay_figures_t *sum,
                                const replay_figures_t *figures)
 {
     ucs_regcache_stats_add(&sum->stats, &figures->stats);
-    sum->lost_ns                += figures->lost_ns;
-    sum->first_ns               += figures->first_ns;
-    sum->once.lost_ns           += figures->once.lost_ns;
-    sum->once.first_ns          += figures->once.first_ns;
-    sum->once.pinned_byte_ns    += figures->once.pinned_byte_ns;
-    sum->once.region_ns         += figures->once.region_ns;
-    sum->once.pinned_peak_bytes += figures->once.pinned_peak_bytes;
+    ucs_regcache_stats_add(&sum->once.stats, &figures->once.stats);
+    sum->lost_ns       += figures->lost_ns;
+    sum->first_ns      += figures->first_ns;
+    sum->once.lost_ns  += figures->once.lost_ns;
+    sum->once.first_ns += figures->once.first_ns;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -84,9 +82,9 @@ static double replay_price_then(const replay_outcome_t *outcome,
                                 const replay_options_t *options)
 {
     double held = replay_held(figures->stats.pinned_byte_ns -
-                                      figures->once.pinned_byte_ns,
+                                      figures->once.stats.pinned_byte_ns,
                               figures->stats.region_ns -
-                                      figures->once.region_ns,
+                                      figures->once.stats.region_ns,
                               &options->params);
     double lost = (figures->lost_ns - figures->first_ns) -
                   (figures->once.lost_ns - figures->once.first_ns);
@@ -298,11 +296,11 @@ static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
                                            REPLAY_SECONDS,
                 "lost_seconds", row->figures.once.lost_ns * REPLAY_SECONDS,
                 "first_seconds", row->figures.once.first_ns * REPLAY_SECONDS,
-                "pinned_byte_seconds", row->figures.once.pinned_byte_ns *
+                "pinned_byte_seconds", row->figures.once.stats.pinned_byte_ns *
                                                REPLAY_SECONDS,
-                "region_seconds", row->figures.once.region_ns * REPLAY_SECONDS,
+                "region_seconds", row->figures.once.stats.region_ns * REPLAY_SECONDS,
                 "pinned_peak_bytes",
-                (json_int_t)row->figures.once.pinned_peak_bytes));
+                (json_int_t)row->figures.once.stats.pinned_peak_bytes));
     }
     if (outcome->repeated.times > 0) {
         json_object_set_new(object, "repeated", json_pack(

@@ -64,14 +64,11 @@ static void replay_world_release(replay_world_t *world, uint32_t index)
 static void replay_world_once(replay_world_t *world)
 {
     replay_once_t *once = &world->figures->once;
-    ucs_regcache_stats_t stats;
 
-    ucs_regcache_stats(world->process.engine, world->process.main_ns, &stats);
-    once->lost_ns           = world->process.lost_ns;
-    once->first_ns          = world->figures->first_ns;
-    once->pinned_byte_ns    = stats.pinned_byte_ns;
-    once->region_ns         = stats.region_ns;
-    once->pinned_peak_bytes = stats.pinned_peak_bytes;
+    ucs_regcache_stats(world->process.engine, world->process.main_ns,
+                       &once->stats);
+    once->lost_ns  = world->process.lost_ns;
+    once->first_ns = world->figures->first_ns;
 }
 
 static void replay_world_event(replay_world_t *world)
@@ -80,7 +77,7 @@ static void replay_world_event(replay_world_t *world)
     const replay_unmap_t *unmap;
 
     if ((world->trace->repeated.times > 1) &&
-        (world->figures->once.pinned_peak_bytes == 0) &&
+        (world->figures->once.stats.pinned_peak_bytes == 0) &&
         (event->time_ns >= world->trace->repeated.again_ns)) {
         replay_world_once(world);
     }

@@ -28,11 +28,9 @@ typedef struct replay_curve {
 /** What it took until a steady part that is repeated began for the second time:
  *  by then all that recurs was there once. All 0 if none is. */
 typedef struct replay_once {
-    double   lost_ns;
-    double   first_ns;          /**< the part of it in cold uses */
-    double   pinned_byte_ns;
-    double   region_ns;
-    uint64_t pinned_peak_bytes;
+    ucs_regcache_stats_t stats;
+    double               lost_ns;
+    double               first_ns; /**< the part of it in cold uses */
 } replay_once_t;
 
 /** What a policy or a yardstick comes to. */

@@ -234,6 +234,8 @@ static json_t *tool_merge_field(tool_merge_t *merge, const tool_field_t *field)
         return tool_merge_model(merge, field->key);
     case TOOL_FIELD_PRICE:
         return tool_merge_price(merge);
+    case TOOL_FIELD_NOTES:
+        return tool_merge_notes(merge);
     default:
         return tool_merge_sum(merge, field);
     }
@@ -255,7 +257,6 @@ void tool_merge_finish(tool_merge_t *merge)
     }
     json_object_set_new(merge->total, "host_count",
                         json_integer(merge->host_count));
-    json_object_set_new(merge->total, "notes", tool_merge_notes(merge));
     json_object_set(merge->total, "ranks", merge->ranks);
 }
 

@@ -46,6 +46,7 @@ const tool_field_t tool_fields[] = {
     {"lost_released_seconds", TOOL_FIELD_REAL},
     {"register_model", TOOL_FIELD_MODEL},
     {"deregister_model", TOOL_FIELD_MODEL},
+    {"notes", TOOL_FIELD_NOTES},
     {NULL, TOOL_FIELD_WHOLE}
 };
 
@@ -94,6 +95,8 @@ static int tool_report_check_field(const char *file, const json_t *report,
     json_t *value    = json_object_get(report, field->key);
     const char *what = "a cost";
     int is_valid;
+    json_t *note;
+    size_t i;
 
     switch (field->kind) {
     case TOOL_FIELD_TEXT:
@@ -110,6 +113,13 @@ static int tool_report_check_field(const char *file, const json_t *report,
         is_valid = tool_report_is_cost(value, "{s:F,s:F,s:F}",
                                        "a_seconds_per_page", "b_seconds");
         break;
+    case TOOL_FIELD_NOTES:
+        what     = "an array of strings";
+        is_valid = json_is_array(value);
+        json_array_foreach(value, i, note) {
+            is_valid &= json_is_string(note);
+        }
+        break;
     default:
         what     = "a number from 0 to 1e18";
         is_valid = tool_report_is_number(field->key, value);
@@ -119,24 +129,6 @@ static int tool_report_check_field(const char *file, const json_t *report,
            tool_report_fail(file, "'%s' is %s%s", field->key,
                             (value == NULL) ? "missing; allowed: " : "not ",
                             what);
-}
-
-static int tool_report_check_notes(const char *file, const json_t *report)
-{
-    json_t *notes = json_object_get(report, "notes");
-    json_t *note;
-    size_t i;
-
-    if (!json_is_array(notes)) {
-        return tool_report_fail(file, "'notes' is not an array");
-    }
-    json_array_foreach(notes, i, note) {
-        if (!json_is_string(note)) {
-            return tool_report_fail(file, "'notes' has an entry that is not a "
-                                          "string");
-        }
-    }
-    return 0;
 }
 
 /* Is it a report at all, and one that we know? */
@@ -173,7 +165,7 @@ static int tool_report_check(const char *file, const json_t *report)
             return -1;
         }
     }
-    return tool_report_check_notes(file, report);
+    return 0;
 }
 
 json_t *tool_report_read(const char *file)

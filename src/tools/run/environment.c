@@ -108,6 +108,7 @@ static void tool_run_set_trace(const tool_run_t *run)
 static void tool_run_set_software_nic(tool_list_t *names)
 {
     static const char *const variables[][2] = {
+        {"UCX_TLS", TOOL_SOFTWARE_NIC_TLS},
         {"OMPI_MCA_pml", "ucx"},
         {"OMPI_MCA_pml_ucx_tls", "any"},
         {"OMPI_MCA_pml_ucx_devices", "any"},
@@ -116,7 +117,6 @@ static void tool_run_set_software_nic(tool_list_t *names)
     size_t i;
 
     setenv(TOOL_ENV_PIN, "y", 1);
-    setenv("UCX_TLS", TOOL_SOFTWARE_NIC_TLS, 0);
     tool_list_add(names, "UCX_TLS");
     for (i = 0; i < (sizeof(variables) / sizeof(variables[0])); ++i) {
         setenv(variables[i][0], variables[i][1], 0);

@@ -143,9 +143,8 @@ static void tool_job_exec_asked(char *const *argv, unsigned seconds, int output)
 char *tool_job_ask(char *const *argv, unsigned seconds,
                    void (*prepare)(void *arg), void *arg)
 {
-    char *text    = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
-    size_t length = 0;
-    ssize_t got;
+    char *text = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
+    FILE *stream;
     int fds[2];
     pid_t pid;
 
@@ -163,13 +162,11 @@ char *tool_job_ask(char *const *argv, unsigned seconds,
     }
 
     close(fds[1]);
-    while ((pid > 0) && (length < (TOOL_JOB_OUTPUT_MAX - 1)) &&
-           ((got = read(fds[0], text + length,
-                        TOOL_JOB_OUTPUT_MAX - 1 - length)) > 0)) {
-        length += got;
+    stream = fdopen(fds[0], "r");
+    if (stream != NULL) {
+        text[fread(text, 1, TOOL_JOB_OUTPUT_MAX - 1, stream)] = '\0';
+        fclose(stream);
     }
-    text[length] = '\0';
-    close(fds[0]);
     while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
     }
     return text;

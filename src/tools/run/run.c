@@ -137,34 +137,17 @@ static const char *tool_run_report_file(const char *report)
     return report + strlen(report) - strlen(dest.path);
 }
 
-/* What would lose a report that the user asked for is said at once; the job
- * runs all the same, as it would with a report that fails later */
+/* What would lose reports is said at once, unless the ranks say it themselves */
 static void tool_run_warn_report(const tool_run_t *run, const char *report)
 {
     const char *file = tool_run_report_file(report);
-    const char *slash;
-    char *dir;
 
-    if (file == NULL) {
-        return;
-    }
-
-    if ((run->launcher != TOOL_LAUNCHER_NONE) && (strstr(file, "%p") == NULL) &&
-        (strstr(file, "%r") == NULL)) {
+    if ((file != NULL) && (run->launcher != TOOL_LAUNCHER_NONE) &&
+        (strstr(file, "%p") == NULL) && (strstr(file, "%r") == NULL)) {
         tool_message("all ranks of a host will write the same report '%s'; "
                      "add %%r (rank) or %%p (pid)",
                      file);
     }
-
-    slash = strrchr(file, '/');
-    dir   = (slash == NULL) ? tool_strdup(".") :
-                              tool_format("%.*s", (int)(slash - file) + 1,
-                                          file);
-    if ((strchr(dir, '%') == NULL) && (access(dir, W_OK | X_OK) != 0)) {
-        tool_message("the report's folder '%s' cannot be written here: %m",
-                     dir);
-    }
-    free(dir);
 }
 
 char *tool_run_make_dir(void)

@@ -464,7 +464,8 @@ static const tool_option_t tool_try_options[] = {
      "TIME end it after that: a forecast by what was seen", NULL},
     {"json", NULL, TOOL_TRY_OPTION(is_json), NULL,
      " print one JSON object", NULL},
-    {"plot", tool_option_text, TOOL_TRY_OPTION(plot), NULL,
+    {"plot", replay_option_picture, TOOL_TRY_OPTION(plot),
+     REPLAY_PICTURE_ALLOWED,
      "FILE draw what each policy holds, .svg or .png", NULL},
     {}
 };
@@ -479,9 +480,6 @@ int tool_try_main(int argc, char **argv)
             tool_try_options, &try}, &tool_try_usage);
     if (status >= 0) {
         return status;
-    }
-    if ((try.plot != NULL) && (replay_plot_check("plot", try.plot) != 0)) {
-        return TOOL_EXIT_USAGE;
     }
     try.dir = tool_run_make_dir();
     status  = TOOL_EXIT_FAILED;
