@@ -186,8 +186,10 @@ static void replay_segments_event(replay_segments_t *segments,
     case REPLAY_RELEASE:
         replay_segments_release(segments, trace->uses[event->index].item);
         break;
-    default:
+    case REPLAY_UNMAP:
         replay_segments_unmap(segments, &trace->unmaps[event->index]);
+        break;
+    case REPLAY_SAY:
         break;
     }
 }
@@ -292,6 +294,8 @@ static void replay_offline_decide(replay_offline_t *offline)
         event = &trace->events[i];
         if (event->kind == REPLAY_UNMAP) {
             replay_offline_unmap(offline, &trace->unmaps[event->index]);
+        }
+        if (event->kind >= REPLAY_UNMAP) {
             continue;
         }
         use   = &trace->uses[event->index];
@@ -327,7 +331,7 @@ static void replay_offline_hold(replay_offline_t *offline)
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
         replay_integral_to(&offline->integral, event->time_ns);
-        if (event->kind == REPLAY_UNMAP) {
+        if (event->kind >= REPLAY_UNMAP) {
             continue;
         }
         item  = trace->uses[event->index].item;

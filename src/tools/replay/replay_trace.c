@@ -224,25 +224,6 @@ static uint32_t *replay_trace_pairs(replay_trace_t *trace,
 
 /* --- Trace ---------------------------------------------------------------- */
 
-/* A kind that a later version knows says nothing here */
-static void replay_trace_add_operation(replay_trace_t *trace,
-                                       const ucs_trace_event_t *e)
-{
-    uint32_t kind = e->access & UCS_TRACE_OPERATION_KIND;
-
-    if (kind < UCS_OPERATION_LAST) {
-        trace->operations[trace->operation_count++] = (ucs_operation_t){
-            .time    = e->time_ns,
-            .address = e->address,
-            .length  = e->length,
-            .label   = (uint32_t)e->signature,
-            .id      = e->id,
-            .kind    = kind,
-            .thread  = e->access / UCS_TRACE_OPERATION_THREAD
-        };
-    }
-}
-
 static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
                                    replay_kind_t kind, size_t index)
 {
@@ -262,6 +243,27 @@ static void replay_trace_add_use(replay_trace_t *trace,
         /* Text traces do not tell, and most messages give others access */
         .access    = (e->access != 0) ? e->access : UCS_TRACE_ACCESS_REMOTE
     };
+}
+
+/* A kind that a later version knows says nothing here */
+static void replay_trace_add_operation(replay_trace_t *trace,
+                                       const ucs_trace_event_t *e)
+{
+    uint32_t kind = e->access & UCS_TRACE_OPERATION_KIND;
+
+    if (kind < UCS_OPERATION_LAST) {
+        replay_trace_add_event(trace, e->time_ns, REPLAY_SAY,
+                               trace->operation_count);
+        trace->operations[trace->operation_count++] = (ucs_operation_t){
+            .time    = e->time_ns,
+            .address = e->address,
+            .length  = e->length,
+            .label   = (uint32_t)e->signature,
+            .id      = e->id,
+            .kind    = kind,
+            .thread  = e->access / UCS_TRACE_OPERATION_THREAD
+        };
+    }
 }
 
 /* @a ends has of a use that was added its index in place of the event's own */

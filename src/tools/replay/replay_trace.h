@@ -20,12 +20,13 @@ BEGIN_C_DECLS
 typedef enum replay_kind {
     REPLAY_USE,
     REPLAY_RELEASE,
-    REPLAY_UNMAP
+    REPLAY_UNMAP,
+    REPLAY_SAY     /**< an operation */
 } replay_kind_t;
 
 typedef struct replay_event {
     uint64_t      time_ns;
-    uint32_t      index; /**< in uses or in unmaps */
+    uint32_t      index; /**< in uses, unmaps or operations */
     replay_kind_t kind;
 } replay_event_t;
 
@@ -89,8 +90,7 @@ typedef struct replay_trace {
     size_t         unmap_count;
     replay_item_t  *items;
     size_t         item_count;
-    ucs_operation_t *operations; /**< that were heard, in order of time; they
-                                      are no events */
+    ucs_operation_t *operations; /**< that were heard, in order of time */
     size_t         operation_count;
     uint64_t       *bounds;
     size_t         bound_count;
