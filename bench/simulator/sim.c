@@ -45,7 +45,7 @@
 
 static int sim_parse_uint(const char *value, uint64_t max, uint64_t *number_p)
 {
-    return ((tool_units_parse_count(value, number_p) != 0) ||
+    return ((tool_option_count(number_p, value) != 0) ||
             (*number_p > max)) ? -1 : 0;
 }
 
@@ -53,7 +53,7 @@ static int sim_parse_ns(void *field, const char *value)
 {
     double seconds;
 
-    if ((tool_units_parse_time(value, &seconds) != 0) || (seconds > 1)) {
+    if ((tool_option_time(&seconds, value) != 0) || (seconds > 1)) {
         return -1;
     }
     *(uint64_t*)field = seconds * 1e9 + 0.5;
@@ -161,7 +161,7 @@ static int sim_parse_bandwidth(void *field, const char *value)
     sim_options_t *options = field;
     uint64_t bytes;
 
-    if ((tool_units_parse_size(value, &bytes) != 0) || (bytes == 0)) {
+    if ((tool_option_size(&bytes, value) != 0) || (bytes == 0)) {
         return -1;
     }
     options->params.network.byte_ns = (bytes == UINT64_MAX) ? 0 : 1e9 / bytes;
@@ -199,48 +199,48 @@ static int sim_parse_helper(void *field, const char *value)
 static const tool_option_t sim_options[] = {
     {"pattern", sim_parse_patterns, 0,
      "a list of ft, ft2d, cg, mg, is, lu, bt, sp, amg",
-     "P[,P...]  kernels [all]"},
+     "P[,P...] kernels [all]", NULL},
     {"ranks", sim_parse_ranks, 0, "a list of 1 to 1048576",
-     "N[,N...]  numbers of ranks [16,64]"},
+     "N[,N...] numbers of ranks [16,64]", NULL},
     {"class", sim_parse_class, 0, "A, B, C, D, E",
-     "C         size, as of the NAS benchmarks [C]"},
+     "C size, as of the NAS benchmarks [C]", NULL},
     {"scaling", sim_parse_scaling, 0, "strong, weak",
-     "S         strong: the size is the job's; weak: that of 32 ranks"},
+     "S strong: the size is the job's; weak: that of 32 ranks", NULL},
     {"iterations", sim_parse_iterations, 0, "1 to 1000000",
-     "N         [10]"},
+     "N         [10]", NULL},
     {"alltoall", sim_parse_alltoall, 0, "auto, linear, pairwise, bruck",
-     "A         algorithm; auto: linear up to 64 members [auto]"},
+     "A algorithm; auto: linear up to 64 members [auto]", NULL},
     {"latency", sim_parse_ns, SIM_OFFSET(params.network.latency_ns),
      "a time up to 1s",
-     "TIME      L, of the network [1.5us]"},
+     "TIME      L, of the network [1.5us]", NULL},
     {"overhead", sim_parse_ns, SIM_OFFSET(params.network.overhead_ns),
      "a time up to 1s",
-     "TIME      o, of the processor for a packet [500ns]"},
+     "TIME o, of the processor for a packet [500ns]", NULL},
     {"gap", sim_parse_ns, SIM_OFFSET(params.network.gap_ns),
      "a time up to 1s",
-     "TIME      g, of the NIC after a message [200ns]"},
+     "TIME g, of the NIC after a message [200ns]", NULL},
     {"bandwidth", sim_parse_bandwidth, 0,
      "bytes with an optional K, M, G or T, or inf",
-     "SIZE      bytes a second, 1/G [1429M, decimal]"},
+     "SIZE bytes a second, 1/G [1429M, decimal]", NULL},
     {"eager", tool_option_size,
      SIM_OFFSET(params.network.eager_bytes),
      "bytes with an optional K, M, G or T, or inf",
-     "SIZE      shorter messages are not registered [16K]"},
+     "SIZE shorter messages are not registered [16K]", NULL},
     {"flops", sim_parse_flops, 0, "a number above 0",
-     "N         operations a second and rank [0.278e9]"},
+     "N operations a second and rank [0.278e9]", NULL},
     {"noise", sim_parse_share, SIM_OFFSET(params.noise), "N%, from 0%",
-     "N%        each phase of computation takes longer by |normal| [1%]"},
+     "N% each phase of computation takes longer by |normal| [1%]", NULL},
     {"straggler", sim_parse_share, SIM_OFFSET(params.straggler), "N%, from 0%",
-     "N%        one rank computes for longer by that [0%]"},
+     "N% one rank computes for longer by that [0%]", NULL},
     {"late", sim_parse_share, SIM_OFFSET(params.late), "N%, from 0%",
-     "N%        of the uses, by chance, wait for a registration besides [0%]"},
+     "N% of the uses, by chance, wait for a registration besides [0%]", NULL},
     {"helper", sim_parse_helper, 0, "thread, idle",
-     "H         who does its work: a thread, or the rank while it waits, which\n"
-     "            hears operations as well [thread]"},
+     "H who does its work: a thread, or the rank while it waits, which\n"
+     " hears operations as well [thread]", NULL},
     {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
-     "SIZE      for engines, about [4G]"},
-    {"json", NULL, SIM_OFFSET(is_json), NULL, NULL},
+     "SIZE for engines, about [4G]", NULL},
+    {"json", NULL, SIM_OFFSET(is_json), NULL, " one object a row", NULL},
     {}
 };
 
@@ -252,20 +252,12 @@ static const char *const sim_replay_options[] = {
 #define SIM_REPLAY_OPTIONS \
     (sizeof(sim_replay_options) / sizeof(sim_replay_options[0]))
 
-static void sim_help(FILE *stream)
-{
-    fprintf(stream, "Usage: sim [option]...\n\n"
-            "Simulates jobs: the engine in each rank, network and costs as "
-            "modelled.\n\nOptions:\n");
-    tool_options_help(sim_options, stream);
-    fprintf(stream,
-           "  --policy, --max-pinned, --register-cost, --deregister-cost, "
-           "--lateness,\n"
-           "  --max-slowdown, --region-bytes, --coalesce, --seed:\n"
-           "            as of ucx-helper replay; costs [20us,250ns] and "
-           "[10us,100ns]\n"
-           "  --json    one object a row\n");
-}
+static const tool_usage_t sim_usage = {
+    "[option]...",
+    "Simulates jobs: the engine in each rank, network and costs as modelled. Options\n"
+    "that ucx-helper replay has, too, are as there; costs [20us,250ns] and\n"
+    "[10us,100ns].\n", NULL
+};
 
 static void sim_defaults(sim_options_t *options, replay_options_t *replay)
 {
@@ -313,7 +305,7 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
         shared[i] = *option;
     }
     ret = tool_options_parse(argc, argv, "", (const tool_options_t[]){
-            {sim_options, options}, {shared, replay}, {}}, sim_help);
+            {sim_options, options}, {shared, replay}, {}}, &sim_usage);
     if ((ret < 0) && (optind < argc)) {
         tool_message("sim: '%s' is not an option", argv[optind]);
         ret = TOOL_EXIT_USAGE;

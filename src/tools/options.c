@@ -1,10 +1,17 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tool.h"
 
+#include <ucs/regcache/regcache.h>
+#include <uct/ib/helper_md/config/values.h>
+
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
+
+/* No run that is made or replayed takes longer: 11 days */
+#define TOOL_OPTIONS_TIME_MAX_NS 1e15
 
 /* All tables in one, as getopt wants them */
 typedef struct tool_parser {
@@ -67,7 +74,8 @@ static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
 static void tool_parser_init(tool_parser_t *parser, const char *order,
                              const tool_options_t *groups)
 {
-    static const tool_option_t help = {.name = "help"};
+    static const tool_option_t help = {.name = "help",
+                                       .help = " show this text"};
     const tool_option_t *option;
 
     memset(parser, 0, sizeof(*parser));
@@ -93,16 +101,44 @@ static int tool_parser_take(const tool_parser_t *parser, size_t index,
         return 0;
     }
     if (option->parse(field, value) == 0) {
-        return 0;
+        return (option->variable != NULL) ?
+                       setenv(option->variable, value, 1) : 0;
     }
-    return (option->allowed == NULL) ?
-                   -1 :
-                   tool_options_refuse(option->name, value, option->allowed);
+    tool_message("%s%s: '%s' is not valid, allowed: %s",
+                 (option->name[1] == '\0') ? "-" : "--", option->name, value,
+                 option->allowed);
+    return -1;
+}
+
+/* The value's name is the first word of an option's help */
+static void tool_parser_help(const tool_parser_t *parser, const char *command,
+                             const tool_usage_t *usage)
+{
+    const tool_option_t *option;
+    size_t i, length;
+    char *name;
+
+    printf("Usage: %s %s %s\n\n%s\nOptions:\n", TOOL_NAME, command,
+           usage->arguments, usage->before);
+    for (i = 0; i < parser->count; ++i) {
+        option = parser->options[i];
+        if (option->help != NULL) {
+            length = strcspn(option->help, " ");
+            name   = tool_format("%s%s %.*s",
+                                 (option->name[1] == '\0') ? "-" : "--",
+                                 option->name, (int)length, option->help);
+            printf("  %-27s %s\n", name, option->help + length + 1);
+            free(name);
+        }
+    }
+    if (usage->after != NULL) {
+        printf("\n%s", usage->after);
+    }
 }
 
 int tool_options_parse(int argc, char **argv, const char *order,
                        const tool_options_t *groups,
-                       void (*usage)(FILE *stream))
+                       const tool_usage_t *usage)
 {
     tool_parser_t parser;
     int opt, index;
@@ -121,7 +157,7 @@ int tool_options_parse(int argc, char **argv, const char *order,
             }
         }
         if (parser.objects[index] == NULL) {
-            usage(stdout);
+            tool_parser_help(&parser, argv[0], usage);
             return tool_finish_output();
         }
         if (tool_parser_take(&parser, index, optarg) != 0) {
@@ -131,25 +167,52 @@ int tool_options_parse(int argc, char **argv, const char *order,
     return -1;
 }
 
-void tool_options_help(const tool_option_t *table, FILE *stream)
-{
-    for (; table->name != NULL; ++table) {
-        if (table->help != NULL) {
-            fprintf(stream, "  --%s %s\n", table->name, table->help);
-        }
-    }
-}
-
-int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed)
-{
-    tool_message("--%s: '%s' is not valid, allowed: %s", name, value, allowed);
-    return -1;
-}
-
 int tool_option_size(void *field, const char *value)
 {
-    return tool_units_parse_size(value, field);
+    return uct_helper_value_size(value, field) ? 0 : -1;
+}
+
+int tool_option_count(void *field, const char *value)
+{
+    uint64_t *count = field;
+
+    return (uct_helper_value_count(value, count) &&
+            ((*count <= UINT32_MAX) || !strcasecmp(value, "inf"))) ? 0 : -1;
+}
+
+int tool_option_time(void *field, const char *value)
+{
+    double *seconds = field;
+    double ns;
+
+    if (!uct_helper_value_time(value, TOOL_OPTIONS_TIME_MAX_NS, &ns)) {
+        return -1;
+    }
+    *seconds = ns * 1e-9;
+    return 0;
+}
+
+int tool_option_share(void *field, const char *value)
+{
+    return uct_helper_value_share(value, field) ? 0 : -1;
+}
+
+int tool_option_cost(void *field, const char *value)
+{
+    double *cost = field;
+
+    return ((*value != '\0') &&
+            uct_helper_value_cost(value, &cost[0], &cost[1])) ? 0 : -1;
+}
+
+int tool_policy_find(const char *name)
+{
+    int i;
+
+    for (i = 0; (i < UCS_REGCACHE_POLICY_LAST) &&
+                strcasecmp(ucs_regcache_policy_names[i], name); ++i) {
+    }
+    return i;
 }
 
 int tool_option_text(void *field, const char *value)

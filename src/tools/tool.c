@@ -115,26 +115,21 @@ char *tool_strdup(const char *str)
     return tool_format("%s", str);
 }
 
-static void tool_list_take(tool_list_t *list, char *str)
-{
-    list->items = tool_realloc(list->items,
-                               (list->count + 2) * sizeof(*list->items));
-    list->items[list->count++] = str;
-    list->items[list->count]   = NULL;
-}
-
-void tool_list_add(tool_list_t *list, const char *str)
-{
-    tool_list_take(list, tool_strdup(str));
-}
-
 void tool_list_addf(tool_list_t *list, const char *fmt, ...)
 {
     va_list ap;
 
+    list->items = tool_realloc(list->items,
+                               (list->count + 2) * sizeof(*list->items));
     va_start(ap, fmt);
-    tool_list_take(list, tool_vformat(fmt, ap));
+    list->items[list->count++] = tool_vformat(fmt, ap);
     va_end(ap);
+    list->items[list->count] = NULL;
+}
+
+void tool_list_add(tool_list_t *list, const char *str)
+{
+    tool_list_addf(list, "%s", str);
 }
 
 void tool_list_put(tool_list_t *list, size_t index, char *str)

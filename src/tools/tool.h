@@ -39,9 +39,6 @@ int tool_doctor_main(int argc, char **argv);
 /** `ucx-helper report`, see merge.c for how ranks are merged. */
 int tool_report_main(int argc, char **argv);
 
-/** `ucx-helper import`, see import.c. */
-int tool_import_main(int argc, char **argv);
-
 /** `ucx-helper plot`, see plot.c. */
 int tool_plot_main(int argc, char **argv);
 
@@ -138,35 +135,11 @@ void tool_list_cleanup(tool_list_t *list);
 char *tool_input_read(const char *file, size_t max, size_t *size_p);
 
 /*
- * units.c: sizes, times and shares, as the user writes them (in the units of UCX's
- * configuration) and as people read them
+ * units.c: sizes, times and shares, as people read them
  */
 
 /** Large enough for every text that is written here. */
 #define TOOL_UNITS_MAX 32
-
-/**
- * Read a size, as the helper does: a whole number with an optional K, M, G or T
- * (powers of 1024, either case, optionally followed by B), a plain B, or `inf`.
- * This is what UCX accepts, less what UCX would silently ignore or overflow.
- *
- * @return 0, or -1 when @a text is no such size or exceeds 2^64-1 bytes, which
- *         is `inf`.
- */
-int tool_units_parse_size(const char *text, uint64_t *bytes_p);
-
-/**
- * Read a whole number or `inf`.
- * @return 0, or -1 when @a text is neither or exceeds UINT32_MAX.
- */
-int tool_units_parse_count(const char *text, uint64_t *count_p);
-
-/**
- * Read a time: a decimal number followed by m (minutes), s, ms, us, ns, or
- * nothing (seconds), as in UCX.
- * @return 0, or -1 when it is no such time or exceeds a million seconds.
- */
-int tool_units_parse_time(const char *text, double *seconds_p);
 
 /** Bytes with one decimal and a binary unit: `512 B`, `24.0 MiB`. */
 const char *tool_units_print_bytes(double bytes, char *buf);
@@ -196,9 +169,11 @@ typedef struct tool_option {
     const char         *name;    /**< Without dashes; may be one letter */
     tool_option_func_t parse;    /**< NULL: no value, sets an int to 1 */
     size_t             offset;   /**< Of the field in the group's object */
-    const char         *allowed; /**< In words; NULL: parse() says it */
+    const char         *allowed; /**< In words; NULL: all are, or it has none */
     const char         *help;    /**< Its line in the help after the name; NULL:
-                                      the command's usage has it */
+                                      not for users */
+    const char         *variable; /**< Of the environment, which gets the value as
+                                       well; NULL: none */
 } tool_option_t;
 
 /** A table, ended by an option without a name, and what it sets. */
@@ -207,6 +182,13 @@ typedef struct tool_options {
     void                *object;
 } tool_options_t;
 
+/** What the help says around the options. */
+typedef struct tool_usage {
+    const char *arguments; /**< Behind the command's name */
+    const char *before;    /**< Lines */
+    const char *after;     /**< Lines, or NULL */
+} tool_usage_t;
+
 /**
  * Take all options of a command line, and `--help`; then `optind` is the first
  * argument that is none.
@@ -214,25 +196,29 @@ typedef struct tool_options {
  * @param order   "": wherever they stand; "+": up to the first argument that is
  *                none.
  * @param groups  Ended by one without a table.
- * @param usage   Prints the help.
  *
  * @return -1 to go on, or the status to exit with, after a message.
  */
 int tool_options_parse(int argc, char **argv, const char *order,
                        const tool_options_t *groups,
-                       void (*usage)(FILE *stream));
+                       const tool_usage_t *usage);
 
-/** Print the lines of a table's options. */
-void tool_options_help(const tool_option_t *table, FILE *stream);
-
-/** The value of an option is not allowed. @return -1 after a message. */
-int tool_options_refuse(const char *name, const char *value,
-                        const char *allowed);
-
-/** Take a size into a uint64_t. */
+/** Values as the helper reads them (config/values.h): a size or a count of 32 bits,
+ *  each of which may be `inf`, UINT64_MAX, into a uint64_t. */
 int tool_option_size(void *field, const char *value);
+int tool_option_count(void *field, const char *value);
+
+/** Likewise a share, and a time of a million seconds at most, in seconds, into a
+ *  double; a cost (base and page, in nanoseconds) into two of them. */
+int tool_option_share(void *field, const char *value);
+int tool_option_time(void *field, const char *value);
+int tool_option_cost(void *field, const char *value);
 
 /** Keep a text, as a const char*. */
 int tool_option_text(void *field, const char *value);
+
+/** @return The ucs_regcache_policy_t of this name, in any case as UCX reads it, or
+ *          its LAST. */
+int tool_policy_find(const char *name);
 
 #endif

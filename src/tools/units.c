@@ -1,52 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tool.h"
 
-#include <uct/ib/helper_md/config/values.h>
-
-#include <ctype.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* No run that is made or replayed takes longer: 11 days */
-#define TOOL_UNITS_TIME_MAX_NS 1e15
-
-int tool_units_parse_size(const char *text, uint64_t *bytes_p)
-{
-    size_t bytes;
-
-    if (!uct_helper_value_size(text, &bytes)) {
-        return -1;
-    }
-
-    *bytes_p = bytes;
-    return 0;
-}
-
-int tool_units_parse_count(const char *text, uint64_t *count_p)
-{
-    unsigned long count;
-
-    if (!uct_helper_value_count(text, &count) ||
-        ((count > UINT32_MAX) && strcasecmp(text, "inf"))) {
-        return -1;
-    }
-
-    *count_p = count;
-    return 0;
-}
-
-int tool_units_parse_time(const char *text, double *seconds_p)
-{
-    double ns;
-
-    if (!uct_helper_value_time(text, TOOL_UNITS_TIME_MAX_NS, &ns)) {
-        return -1;
-    }
-
-    *seconds_p = ns * 1e-9;
-    return 0;
-}
 
 const char *tool_units_print_bytes(double bytes, char *buf)
 {

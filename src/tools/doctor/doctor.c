@@ -274,7 +274,8 @@ static void tool_doctor_cpus(tool_doctor_t *doctor)
 static void tool_doctor_devices(tool_doctor_t *doctor)
 {
     char *const argv[] = {"ibv_devinfo", "-v", NULL};
-    char *text         = tool_job_ask(argv, TOOL_DOCTOR_VERBS_SECONDS);
+    char *text         = tool_job_ask(argv, TOOL_DOCTOR_VERBS_SECONDS,
+                                      NULL, NULL);
     char *rest         = text;
     char device[64]    = "", max[64] = "", value[64];
     const char *odp    = "";
@@ -354,7 +355,8 @@ static void tool_doctor_environment(tool_doctor_t *doctor)
 static void tool_doctor_openmpi(tool_doctor_t *doctor)
 {
     char *const argv[] = {"ompi_info", NULL};
-    char *text         = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS);
+    char *text         = tool_job_ask(argv, TOOL_DOCTOR_MPI_SECONDS, NULL,
+                                      NULL);
     glob_t devices;
 
     if ((*text != '\0') && (strstr(text, "MCA pml: ucx") == NULL)) {
@@ -412,33 +414,26 @@ static void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
 
 /* --- The command ---------------------------------------------------------- */
 
-static void tool_doctor_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s doctor [option]... [LAUNCHER]\n\n"
-            "Look at this machine and say what keeps the helper from working, "
-            "and what to do.\nLAUNCHER is the MPI's, mpirun. The exit status is "
-            "1 when something stops the\nhelper.\n\n"
-            "  --json                   print one JSON object\n"
-            "  --report FILE            write a file for an issue, without "
-            "names and paths of\n"
-            "                           yours\n"
-            "  --software-nic           for jobs with this option of run\n"
-            "  --pin-cost BASE,PERPAGE  likewise\n"
-            "  --help                   show this text\n",
-            TOOL_NAME);
-}
+static const tool_usage_t tool_doctor_usage = {
+    "[option]... [LAUNCHER]",
+    "Look at this machine and say what keeps the helper from working, and what to do.\n"
+    "LAUNCHER is the MPI's, mpirun. The exit status is 1 when something stops the\n"
+    "helper.\n", NULL
+};
 
-#define TOOL_DOCTOR_OPTION(_field) offsetof(tool_doctor_command_t, _field), \
-    NULL, NULL
+#define TOOL_DOCTOR_OFFSET(_field) offsetof(tool_doctor_command_t, _field)
 
 static const tool_option_t tool_doctor_options[] = {
-    {"json", NULL, TOOL_DOCTOR_OPTION(is_json)},
-    {"report", tool_option_text, TOOL_DOCTOR_OPTION(file)},
-    {"software-nic", NULL, TOOL_DOCTOR_OPTION(run.software_nic)},
-    {"pin-cost", tool_option_text,
-     TOOL_DOCTOR_OPTION(run.values[TOOL_SETTING_PIN_COST])},
-    {"probe", NULL, TOOL_DOCTOR_OPTION(is_probe)},
+    {"json", NULL, TOOL_DOCTOR_OFFSET(is_json), NULL,
+     " print one JSON object", NULL},
+    {"report", tool_option_text, TOOL_DOCTOR_OFFSET(file), NULL,
+     "FILE write a file for an issue, without names and paths of\n"
+     "                              yours", NULL},
+    {"software-nic", NULL, TOOL_DOCTOR_OFFSET(run.software_nic), NULL,
+     " for jobs with this option of run", NULL},
+    {"pin-cost", tool_run_parse_pin_cost, TOOL_DOCTOR_OFFSET(run.pin_cost),
+     TOOL_PIN_COST_ALLOWED, "BASE,PERPAGE likewise", TOOL_ENV_PIN_COST},
+    {"probe", NULL, TOOL_DOCTOR_OFFSET(is_probe), NULL, NULL, NULL},
     {}
 };
 
@@ -465,17 +460,12 @@ int tool_doctor_main(int argc, char **argv)
 {
     tool_doctor_command_t command = {};
     tool_doctor_t doctor          = {.run = &command.run};
-    const char **cost             = &command.run.values[TOOL_SETTING_PIN_COST];
     int status;
 
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
-            {tool_doctor_options, &command}, {}}, tool_doctor_usage);
+            {tool_doctor_options, &command}, {}}, &tool_doctor_usage);
     if (status >= 0) {
         return status;
-    }
-    if ((*cost != NULL) &&
-        (tool_setting_check(&tool_settings[TOOL_SETTING_PIN_COST], *cost))) {
-        return TOOL_EXIT_USAGE;
     }
     if (command.is_probe) {
         return tool_doctor_probe(argv[argc - 1]);

@@ -64,47 +64,39 @@ static const struct {
     {NULL, TOOL_DOCTOR_OK, NULL, NULL}
 };
 
-/* The command that runs the probe as a rank is run */
+typedef struct tool_doctor_question {
+    const tool_run_t *run;
+    const char       *what;
+} tool_doctor_question_t;
+
+/* The probe's environment is a rank's; what registering takes is seen below the
+ * helper */
+static void tool_doctor_prepare(void *arg)
+{
+    const tool_doctor_question_t *question = arg;
+    tool_run_t run    = {.software_nic = question->run->software_nic,
+                         .library = tool_library_find(0, 0, TOOL_LAUNCHER_NONE)};
+    tool_list_t names = TOOL_LIST_INITIALIZER;
+
+    tool_run_set_environment(&run, &names);
+    unsetenv(TOOL_ENV_TRACE);
+    setenv("UCX_LOG_LEVEL", "warn", 1);
+    if (!strcmp(question->what, "cost")) {
+        setenv(TOOL_ENV_HELPER, "n", 1);
+        setenv("UCX_IB_REG_METHODS", "direct", 1);
+    } else {
+        setenv("UCX_MD_HELPER_LOG", "debug", 0);
+    }
+}
+
 static char *tool_doctor_ask(const tool_run_t *run, const char *what)
 {
-    tool_list_t argv = TOOL_LIST_INITIALIZER;
-    char *self       = realpath("/proc/self/exe", NULL);
-    char *text;
-    int i;
+    tool_doctor_question_t question = {run, what};
+    char *const argv[] = {"/proc/self/exe", "doctor", "--probe", (char*)what,
+                          NULL};
 
-    tool_list_add(&argv, self);
-    tool_list_add(&argv, "run");
-    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
-        if ((run->values[i] != NULL) && (i != TOOL_SETTING_REPORT)) {
-            tool_list_addf(&argv, "--%s=%s", tool_settings[i].name,
-                           run->values[i]);
-        }
-    }
-    if (tool_run_report(run) == NULL) {
-        tool_list_add(&argv, "--report=none");
-    }
-    if (run->software_nic) {
-        tool_list_add(&argv, "--software-nic");
-    }
-    tool_list_add(&argv, "--");
-    tool_list_add(&argv, "env");
-    tool_list_add(&argv, "-u");
-    tool_list_add(&argv, "UCX_MD_HELPER_TRACE");
-    tool_list_add(&argv, "UCX_LOG_LEVEL=warn");
-    if (!strcmp(what, "cost")) { /* as it is below the helper */
-        tool_list_add(&argv, TOOL_ENV_HELPER "=n");
-        tool_list_add(&argv, "UCX_IB_REG_METHODS=direct");
-    } else if (getenv("UCX_MD_HELPER_LOG") == NULL) {
-        tool_list_add(&argv, "UCX_MD_HELPER_LOG=debug");
-    }
-    tool_list_add(&argv, self);
-    tool_list_add(&argv, "doctor");
-    tool_list_add(&argv, "--probe");
-    tool_list_add(&argv, what);
-    text = tool_job_ask(argv.items, TOOL_DOCTOR_SECONDS);
-    tool_list_cleanup(&argv);
-    free(self);
-    return text;
+    return tool_job_ask(argv, TOOL_DOCTOR_SECONDS, tool_doctor_prepare,
+                        &question);
 }
 
 /* UCX puts time, host and place in front: [time] [host:pid] file:line COMPONENT
@@ -185,7 +177,7 @@ static void tool_doctor_cost_line(tool_doctor_t *doctor, const char *name,
             tool_units_print_seconds(cost->reg_page_ns * 1e-9, buf[1]),
             tool_units_print_seconds(cost->dereg_ns * 1e-9, buf[2]),
             tool_units_print_seconds(cost->dereg_page_ns * 1e-9, buf[3]),
-            (doctor->run->values[TOOL_SETTING_PIN_COST] != NULL) ?
+            (getenv(TOOL_ENV_PIN_COST) != NULL) ?
                     " (MODELLED cost included)" : ""));
 }
 

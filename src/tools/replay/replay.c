@@ -11,23 +11,13 @@ typedef struct replay_command {
     int              is_list; /* of the constants */
 } replay_command_t;
 
-static void replay_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s replay [option]... TRACE...\n\n"
-            "Run the helper's engine over recorded traces under a virtual "
-            "clock and print\nwhat each policy would have pinned and "
-            "foreseen, beside the limit (registered\nonly while in use), "
-            "leave pinned, and keep or drop (each gap known). All costs\n"
-            "are modelled.\n\n"
-            "Options:\n"
-            "  --json     print one object a policy, each on a line\n"
-            "  --tuning NAME=VALUE  one of the engine's constants\n"
-            "  --list-tuning  print them: name, default, unit, reason\n",
-            TOOL_NAME);
-    tool_options_help(replay_options, stream);
-    fprintf(stream, "  --help    show this text\n");
-}
+static const tool_usage_t replay_usage = {
+    "[option]... TRACE...",
+    "Run the helper's engine over recorded traces under a virtual clock and print\n"
+    "what each policy would have pinned and foreseen, beside the limit (registered\n"
+    "only while in use), leave pinned, and keep or drop (each gap known). All costs\n"
+    "are modelled.\n", NULL
+};
 
 static replay_figures_t *replay_add_row(replay_outcome_t *outcome,
                                         const char *name)
@@ -48,12 +38,12 @@ static void replay_add_yardsticks(const replay_trace_t *trace,
                                   replay_curve_t *curves,
                                   replay_outcome_t *outcome)
 {
-    replay_model_limit(trace, &params->register_cost,
+    replay_model_pages(trace, 0, &params->register_cost,
                        replay_add_row(outcome, "(limit)"),
                        replay_curve(curves, REPLAY_ROW_LIMIT));
     replay_model_keep_or_drop(trace, params,
                               replay_add_row(outcome, "(keep or drop)"));
-    replay_model_leave(trace, &params->register_cost,
+    replay_model_pages(trace, 1, &params->register_cost,
                        replay_add_row(outcome, "(leave pinned)"),
                        replay_curve(curves, REPLAY_ROW_LEAVE));
 }
@@ -212,13 +202,16 @@ static int replay_list_tuning(void)
     return tool_finish_output();
 }
 
-#define REPLAY_OPTION(_field) offsetof(replay_command_t, _field), NULL, NULL
+#define REPLAY_OFFSET(_field) offsetof(replay_command_t, _field)
 
 static const tool_option_t replay_command_options[] = {
-    {"json", NULL, REPLAY_OPTION(is_json)},
-    {"tuning", replay_parse_tuning, offsetof(replay_command_t, options),
-     "NAME=VALUE with a name of --list-tuning and a value above 0", NULL},
-    {"list-tuning", NULL, REPLAY_OPTION(is_list)},
+    {"json", NULL, REPLAY_OFFSET(is_json), NULL,
+     " print one object a policy, each on a line", NULL},
+    {"tuning", replay_parse_tuning, REPLAY_OFFSET(options),
+     "NAME=VALUE with a name of --list-tuning and a value above 0",
+     "NAME=VALUE one of the engine's constants", NULL},
+    {"list-tuning", NULL, REPLAY_OFFSET(is_list), NULL,
+     " print them: name, default, unit, reason", NULL},
     {}
 };
 
@@ -230,7 +223,7 @@ int tool_replay_main(int argc, char **argv)
     replay_options_init(&command.options);
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
             {replay_command_options, &command},
-            {replay_options, &command.options}, {}}, replay_usage);
+            {replay_options, &command.options}, {}}, &replay_usage);
     if (status >= 0) {
         return status;
     }

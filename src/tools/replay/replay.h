@@ -123,15 +123,15 @@ json_t *replay_json(const replay_outcome_t *outcomes, size_t count,
 /**
  * Draw what the policies that the options ask for hold over time.
  *
- * @param out  The picture, .svg or .png (@ref replay_plot_check).
+ * @param out  The picture (@ref replay_option_picture).
  *
  * @return 0, or -1 after a message.
  */
 int replay_plot(const replay_options_t *options, const char *trace,
                 const char *out);
 
-/** @return 0, or -1 after a message that such a picture cannot be drawn.
- *  @param option  By which it was asked for. */
-int replay_plot_check(const char *option, const char *out);
+/** The name of a picture, which tells its format, and what it may be, in words. */
+int replay_option_picture(void *field, const char *value);
+#define REPLAY_PICTURE_ALLOWED "FILE.svg or FILE.png"
 
 #endif

@@ -186,15 +186,17 @@ static void replay_segments_event(replay_segments_t *segments,
     case REPLAY_RELEASE:
         replay_segments_release(segments, trace->uses[event->index].item);
         break;
-    default:
+    case REPLAY_UNMAP:
         replay_segments_unmap(segments, &trace->unmaps[event->index]);
+        break;
+    case REPLAY_SAY:
         break;
     }
 }
 
-static void replay_model_segments(const replay_trace_t *trace, int is_leave,
-                                  const replay_cost_t *cost,
-                                  replay_figures_t *figures, replay_curve_t *curve)
+void replay_model_pages(const replay_trace_t *trace, int is_leave,
+                        const replay_cost_t *cost, replay_figures_t *figures,
+                        replay_curve_t *curve)
 {
     replay_segments_t segments = {
         .is_leave = is_leave,
@@ -213,18 +215,6 @@ static void replay_model_segments(const replay_trace_t *trace, int is_leave,
     free(segments.users);
     free(segments.seen);
     free(segments.items);
-}
-
-void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve)
-{
-    replay_model_segments(trace, 0, cost, figures, curve);
-}
-
-void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve)
-{
-    replay_model_segments(trace, 1, cost, figures, curve);
 }
 
 /* --- Keep or drop --------------------------------------------------------- */
@@ -304,6 +294,8 @@ static void replay_offline_decide(replay_offline_t *offline)
         event = &trace->events[i];
         if (event->kind == REPLAY_UNMAP) {
             replay_offline_unmap(offline, &trace->unmaps[event->index]);
+        }
+        if (event->kind >= REPLAY_UNMAP) {
             continue;
         }
         use   = &trace->uses[event->index];
@@ -339,7 +331,7 @@ static void replay_offline_hold(replay_offline_t *offline)
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
         replay_integral_to(&offline->integral, event->time_ns);
-        if (event->kind == REPLAY_UNMAP) {
+        if (event->kind >= REPLAY_UNMAP) {
             continue;
         }
         item  = trace->uses[event->index].item;
@@ -371,7 +363,7 @@ void replay_model_keep_or_drop(const replay_trace_t *trace,
     double most;
 
     offline.region_bytes = (double)params->region_bytes;
-    replay_model_leave(trace, cost, figures, NULL);
+    replay_model_pages(trace, 1, cost, figures, NULL);
     most               = replay_held(figures->stats.pinned_peak_bytes,
                                      figures->stats.regions_peak, params);
     offline.byte_price = (most > 0) ? params->max_slowdown / most : 0;

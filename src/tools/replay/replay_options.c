@@ -3,8 +3,6 @@
 
 #include <uct/ib/helper_md/config/values.h>
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,17 +25,6 @@
 #define REPLAY_REPEAT_MIN     1e-3
 #define REPLAY_REPEAT_MAX     1e6
 
-/* @return LAST if there is none of this name */
-static ucs_regcache_policy_t replay_find_policy(const char *name)
-{
-    size_t i;
-
-    for (i = 0; (i < UCS_REGCACHE_POLICY_LAST) &&
-                strcmp(ucs_regcache_policy_names[i], name); ++i) {
-    }
-    return i;
-}
-
 static int replay_parse_policies(void *field, const char *value)
 {
     replay_options_t *options = field;
@@ -50,7 +37,7 @@ static int replay_parse_policies(void *field, const char *value)
 
     options->policy_count = 0;
     while ((ret == 0) && ((name = strsep(&rest, ",")) != NULL)) {
-        policy = replay_find_policy(name);
+        policy = tool_policy_find(name);
         for (i = 0; (i < options->policy_count) &&
                     (options->policies[i] != policy); ++i) {
         }
@@ -74,28 +61,14 @@ static int replay_parse_ceiling(void *field, const char *value)
                     uct_helper_value_size(value, &ceiling->bytes)) ? 0 : -1;
 }
 
-static int replay_parse_cost(void *field, const char *value)
-{
-    replay_cost_t *cost = field;
-
-    return ((*value != '\0') &&
-            uct_helper_value_cost(value, &cost->base_ns, &cost->page_ns)) ?
-                   0 : -1;
-}
-
 static int replay_parse_lateness(void *field, const char *value)
 {
     return uct_helper_value_time(value, REPLAY_LATENESS_MAX_NS, field) ? 0 : -1;
 }
 
-static int replay_parse_share(void *field, const char *value)
-{
-    return uct_helper_value_share(value, field) ? 0 : -1;
-}
-
 static int replay_parse_region_bytes(void *field, const char *value)
 {
-    return ((tool_units_parse_size(value, field) == 0) &&
+    return ((tool_option_size(field, value) == 0) &&
             (*(uint64_t*)field <= UCS_REGCACHE_REGION_BYTES_MAX)) ? 0 : -1;
 }
 
@@ -117,18 +90,6 @@ static int replay_parse_coalesce(void *field, const char *value)
     return -1;
 }
 
-static int replay_parse_number(void *field, const char *value)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)value[0])) {
-        return -1;
-    }
-    errno             = 0;
-    *(uint64_t*)field = strtoull(value, &end, 10);
-    return ((errno != 0) || (*end != '\0')) ? -1 : 0;
-}
-
 /* N, or a time with its unit */
 static int replay_parse_repeat(void *field, const char *value)
 {
@@ -136,11 +97,11 @@ static int replay_parse_repeat(void *field, const char *value)
     double seconds;
 
     *repeat = (replay_repeat_t){};
-    if (tool_units_parse_count(value, &repeat->times) == 0) {
+    if (tool_option_count(&repeat->times, value) == 0) {
         return ((repeat->times > 0) && (repeat->times <= UINT32_MAX)) ? 0 :
                                                                         -1;
     }
-    if ((tool_units_parse_time(value, &seconds) != 0) ||
+    if ((tool_option_time(&seconds, value) != 0) ||
         (seconds < REPLAY_REPEAT_MIN) || (seconds > REPLAY_REPEAT_MAX)) {
         return -1;
     }
@@ -153,39 +114,39 @@ static int replay_parse_repeat(void *field, const char *value)
 const tool_option_t replay_options[] = {
     {"policy", replay_parse_policies, 0,
      "a list of predict, paper, rent, leave_pinned, on_demand, lru, overlap",
-     "P[,P...]  policies of UCX_MD_HELPER_POLICY [all]"},
+     "P[,P...] policies of UCX_MD_HELPER_POLICY [all]", NULL},
     {"min-size", tool_option_size, REPLAY_OFFSET(min_size),
      "bytes with an optional K, M, G or T, or inf",
-     "SIZE      leave out shorter uses [16K]"},
+     "SIZE leave out shorter uses [16K]", NULL},
     {"max-pinned", replay_parse_ceiling, REPLAY_OFFSET(ceiling),
      "bytes with an optional K, M, G or T, inf, or N% to 100%",
-     "SIZE|N%   ceiling; N% of what leave-pinned holds at most [inf]"},
-    {"register-cost", replay_parse_cost, REPLAY_OFFSET(params.register_cost),
+     "SIZE|N% ceiling; N% of what leave-pinned holds at most [inf]", NULL},
+    {"register-cost", tool_option_cost, REPLAY_OFFSET(params.register_cost),
      "two times such as 500ns,50ns, at most 1s and 1ms",
-     "BASE,PAGE  modelled cost of a registration [500ns,50ns]"},
-    {"deregister-cost", replay_parse_cost,
+     "BASE,PAGE modelled cost of a registration [500ns,50ns]", NULL},
+    {"deregister-cost", tool_option_cost,
      REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns, at most 1s and 1ms",
-     "BASE,PAGE  modelled cost of a deregistration [170ns,17ns]"},
+     "BASE,PAGE modelled cost of a deregistration [170ns,17ns]", NULL},
     {"lateness", replay_parse_lateness, REPLAY_OFFSET(params.lateness_ns),
      "a time such as 30us",
-     "TIME      modelled median lateness of the helper's wake-up [30us]"},
-    {"max-slowdown", replay_parse_share, REPLAY_OFFSET(params.max_slowdown),
+     "TIME modelled median lateness of the helper's wake-up [30us]", NULL},
+    {"max-slowdown", tool_option_share, REPLAY_OFFSET(params.max_slowdown),
      "a share from 0.001% to 100%, such as 0.5% or 0.005",
-     "N%  of the run time that all memory is worth [0.5%]"},
+     "N% of the run time that all memory is worth [0.5%]", NULL},
     {"region-bytes", replay_parse_region_bytes,
      REPLAY_OFFSET(params.region_bytes),
      "bytes with an optional K, M or G, at most 1G",
-     "SIZE    held for a registration beside its pages, as\n"
-     "                       UCX_MD_HELPER_REGION_BYTES [2K]"},
+     "SIZE held for a registration beside its pages, as\n"
+     "                              UCX_MD_HELPER_REGION_BYTES [2K]", NULL},
     {"coalesce", replay_parse_coalesce, REPLAY_OFFSET(params.coalesce),
      "off, local or remote",
-     "WHICH     uses registered with what lies ahead, as\n"
-     "                       UCX_MD_HELPER_COALESCE [local]"},
-    {"seed", replay_parse_number, REPLAY_OFFSET(params.seed), "a whole number",
-     "N         of the lateness [1]"},
+     "WHICH uses registered with what lies ahead, as\n"
+     "                              UCX_MD_HELPER_COALESCE [local]", NULL},
+    {"seed", tool_option_count, REPLAY_OFFSET(params.seed), "a whole number",
+     "N of the lateness [1]", NULL},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",
-     "N|TIME    play the steady part N times, or until all lasts so long [1]"},
+     "N|TIME play the steady part N times, or until all lasts so long [1]", NULL},
     {}
 };
 
@@ -234,7 +195,7 @@ uint64_t replay_ceiling_bytes(const replay_options_t *options,
     if (options->ceiling.share == 0) {
         return options->ceiling.bytes;
     }
-    replay_model_leave(trace, &options->params.register_cost, &leave, NULL);
+    replay_model_pages(trace, 1, &options->params.register_cost, &leave, NULL);
     return options->ceiling.share * leave.stats.pinned_peak_bytes;
 }
 

@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay.h"
 
+#include <ucs/sys/math.h>
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PLOT_BINS 300
-#define PLOT_MIB  (1024.0 * 1024.0)
+#define PLOT_MIB (1024.0 * 1024.0)
 
 typedef struct plot {
     replay_options_t options;
@@ -18,25 +19,15 @@ typedef struct plot {
     double           to;    /* below 0: the end */
     replay_trace_t   trace;
     replay_outcome_t outcome;
-    replay_curve_t   curves[REPLAY_ROWS_MAX]; /* one without samples is not
-                                                 drawn */
+    replay_curve_t   curves[REPLAY_ROWS_MAX];
 } plot_t;
 
-static void plot_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s plot [option]... TRACE -o FILE.svg|FILE.png\n\n"
-            "Draw registered memory over time for each policy, beside the "
-            "limit and leave\npinned, with gnuplot. Each point is the average "
-            "over 1/%d of the time shown.\n\n"
-            "Options:\n"
-            "  -o FILE    the picture, .svg or .png\n"
-            "  --from S   begin so many seconds after the trace's start [0]\n"
-            "  --to S     end there [the end]\n",
-            TOOL_NAME, PLOT_BINS);
-    tool_options_help(replay_options, stream);
-    fprintf(stream, "  --help    show this text\n");
-}
+static const tool_usage_t plot_usage = {
+    "[option]... TRACE -o FILE.svg|FILE.png",
+    "Draw registered memory over time for each policy, beside the limit and leave\n"
+    "pinned, with gnuplot. Each point is the average over 1/300 of the time shown.\n",
+    NULL
+};
 
 /* Inside double quotes gnuplot knows escapes, inside single ones only '' */
 static void plot_write_quoted(FILE *stream, const char *text)
@@ -51,48 +42,17 @@ static void plot_write_quoted(FILE *stream, const char *text)
     fputc('\'', stream);
 }
 
-/* Average of the curve in [from, to), from sample *next_p on */
-static double plot_average(const replay_curve_t *curve, uint64_t from,
-                           uint64_t to, size_t *next_p)
-{
-    double sum    = 0;
-    uint64_t time = from;
-    uint64_t end;
-    size_t i;
-
-    for (i = *next_p; (i + 1 < curve->count) &&
-                      (curve->samples[i + 1].time_ns <= from); ++i) {
-    }
-    *next_p = i;
-    for (; (i < curve->count) && (time < to); ++i) {
-        end  = ((i + 1 < curve->count) &&
-                (curve->samples[i + 1].time_ns < to)) ?
-                       curve->samples[i + 1].time_ns :
-                       to;
-        sum += (double)curve->samples[i].bytes * (end - time);
-        time = end;
-    }
-    return (to > from) ? sum / (to - from) : 0;
-}
-
 static void plot_write_data(const plot_t *plot, size_t row, FILE *stream)
 {
-    uint64_t start = plot->trace.start_ns;
-    double end     = (plot->trace.end_ns - start) * 1e-9;
-    double width   = (((plot->to < 0) ? end : plot->to) - plot->from) /
-                     PLOT_BINS;
-    size_t next    = 0;
-    double begin;
+    const replay_curve_t *curve = &plot->curves[row];
     size_t i;
 
     fprintf(stream, "$line%zu << END\n", row);
-    for (i = 0; i < PLOT_BINS; ++i) {
-        begin = plot->from + i * width;
-        fprintf(stream, "%.9g %.6g\n", begin,
-                plot_average(&plot->curves[row],
-                             start + (uint64_t)(begin * 1e9),
-                             start + (uint64_t)((begin + width) * 1e9),
-                             &next) / PLOT_MIB);
+    for (i = 0; i < REPLAY_CURVE_BINS; ++i) {
+        fprintf(stream, "%.9g %.6g\n",
+                (curve->from_ns - plot->trace.start_ns +
+                 i * curve->width_ns) * 1e-9,
+                curve->byte_ns[i] / curve->width_ns / PLOT_MIB);
     }
     fprintf(stream, "END\n");
 }
@@ -152,7 +112,7 @@ static void plot_write_script(const plot_t *plot, FILE *stream)
             "set key outside bottom center horizontal maxcols 2 "
             "noenhanced\nplot");
     for (i = 0; i < plot->outcome.row_count; ++i) {
-        if (plot->curves[i].count > 0) {
+        if (plot->curves[i].time_ns > 0) {
             plot_write_line(plot, i, stream);
         }
     }
@@ -192,46 +152,53 @@ static int plot_run_gnuplot(const plot_t *plot)
 
 static int plot_file(plot_t *plot, const char *file)
 {
+    const replay_trace_t *trace = &plot->trace;
+    uint64_t from, to;
     size_t i;
     int ret;
 
     if (replay_options_load(&plot->options, file, &plot->trace) != 0) {
         return -1;
     }
-    ret = replay_run(&plot->trace, &plot->options, plot->curves,
-                     &plot->outcome);
+    from = trace->start_ns + (uint64_t)(plot->from * 1e9);
+    to   = (plot->to < 0) ? trace->end_ns :
+                            trace->start_ns + (uint64_t)(plot->to * 1e9);
+    to   = ucs_max(to, from + REPLAY_CURVE_BINS); /* a bin has a nanosecond */
+    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
+        plot->curves[i].from_ns  = from;
+        plot->curves[i].width_ns = (to - from) / REPLAY_CURVE_BINS;
+    }
+    ret = replay_run(trace, &plot->options, plot->curves, &plot->outcome);
+    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
+        if (plot->curves[i].time_ns > 0) {
+            replay_curve_add(&plot->curves[i], to, 0);
+        }
+    }
     if (ret == 0) {
         ret = plot_run_gnuplot(plot);
-    }
-    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
-        free(plot->curves[i].samples);
     }
     replay_trace_cleanup(&plot->trace);
     return ret;
 }
 
-static int plot_parse_seconds(void *field, const char *value)
+int replay_option_picture(void *field, const char *value)
 {
-    return tool_units_parse_time(value, field);
-}
-
-static const tool_option_t plot_options[] = {
-    {"o", tool_option_text, offsetof(plot_t, out), NULL, NULL},
-    {"from", plot_parse_seconds, offsetof(plot_t, from), "a time such as 1.5s",
-     NULL},
-    {"to", plot_parse_seconds, offsetof(plot_t, to), "a time such as 1.5s",
-     NULL},
-    {}
-};
-
-int replay_plot_check(const char *option, const char *out)
-{
-    const char *suffix = strrchr(out, '.');
+    const char *suffix = strrchr(value, '.');
 
     return ((suffix != NULL) && (!strcmp(suffix, ".svg") ||
                                  !strcmp(suffix, ".png"))) ?
-                   0 : tool_options_refuse(option, out, "FILE.svg or FILE.png");
+                   tool_option_text(field, value) : -1;
 }
+
+static const tool_option_t plot_options[] = {
+    {"o", replay_option_picture, offsetof(plot_t, out),
+     REPLAY_PICTURE_ALLOWED, "FILE the picture, .svg or .png", NULL},
+    {"from", tool_option_time, offsetof(plot_t, from), "a time such as 1.5s",
+     "TIME begin so long after the trace's start [0]", NULL},
+    {"to", tool_option_time, offsetof(plot_t, to), "a time such as 1.5s",
+     "TIME end there [the end]", NULL},
+    {}
+};
 
 /* @return Nonzero after a message */
 static int plot_check(int count, const plot_t *plot)
@@ -245,7 +212,7 @@ static int plot_check(int count, const plot_t *plot)
         tool_message("--to: must come after --from");
         return -1;
     }
-    return replay_plot_check("o", plot->out);
+    return 0;
 }
 
 int replay_plot(const replay_options_t *options, const char *trace,
@@ -264,7 +231,7 @@ int tool_plot_main(int argc, char **argv)
     replay_options_init(&plot.options);
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
             {plot_options, &plot}, {replay_options, &plot.options}, {}},
-            plot_usage);
+            &plot_usage);
     if (status >= 0) {
         return status;
     }

@@ -8,45 +8,15 @@
 
 #define REPLAY_SECONDS 1e-9
 
-/* Counts that are printed by the name that they have */
-#define REPLAY_COUNT(_name) {#_name, offsetof(ucs_regcache_stats_t, _name)}
-static const struct {
-    const char *key;
-    size_t     offset;
-} replay_counts[] = {
-    REPLAY_COUNT(uses),
-    REPLAY_COUNT(on_time),
-    REPLAY_COUNT(late),
-    REPLAY_COUNT(missed),
-    REPLAY_COUNT(cold),
-    REPLAY_COUNT(wasted),
-    REPLAY_COUNT(evicted),
-    REPLAY_COUNT(invalidated),
-    REPLAY_COUNT(repinned),
-    REPLAY_COUNT(heard),
-    REPLAY_COUNT(announced),
-    REPLAY_COUNT(announced_on_time),
-    REPLAY_COUNT(announced_late),
-    REPLAY_COUNT(announced_first),
-    REPLAY_COUNT(idle_steps),
-    REPLAY_COUNT(over_ceiling),
-    REPLAY_COUNT(pinned_peak_bytes),
-    REPLAY_COUNT(registrations),
-    REPLAY_COUNT(regions_peak)
-};
-#define REPLAY_COUNTS (sizeof(replay_counts) / sizeof(replay_counts[0]))
-
 static void replay_figures_sum(replay_figures_t *sum,
                                const replay_figures_t *figures)
 {
     ucs_regcache_stats_add(&sum->stats, &figures->stats);
-    sum->lost_ns                += figures->lost_ns;
-    sum->first_ns               += figures->first_ns;
-    sum->once.lost_ns           += figures->once.lost_ns;
-    sum->once.first_ns          += figures->once.first_ns;
-    sum->once.pinned_byte_ns    += figures->once.pinned_byte_ns;
-    sum->once.region_ns         += figures->once.region_ns;
-    sum->once.pinned_peak_bytes += figures->once.pinned_peak_bytes;
+    ucs_regcache_stats_add(&sum->once.stats, &figures->once.stats);
+    sum->lost_ns       += figures->lost_ns;
+    sum->first_ns      += figures->first_ns;
+    sum->once.lost_ns  += figures->once.lost_ns;
+    sum->once.first_ns += figures->once.first_ns;
 }
 
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
@@ -112,9 +82,9 @@ static double replay_price_then(const replay_outcome_t *outcome,
                                 const replay_options_t *options)
 {
     double held = replay_held(figures->stats.pinned_byte_ns -
-                                      figures->once.pinned_byte_ns,
+                                      figures->once.stats.pinned_byte_ns,
                               figures->stats.region_ns -
-                                      figures->once.region_ns,
+                                      figures->once.stats.region_ns,
                               &options->params);
     double lost = (figures->lost_ns - figures->first_ns) -
                   (figures->once.lost_ns - figures->once.first_ns);
@@ -326,11 +296,11 @@ static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
                                            REPLAY_SECONDS,
                 "lost_seconds", row->figures.once.lost_ns * REPLAY_SECONDS,
                 "first_seconds", row->figures.once.first_ns * REPLAY_SECONDS,
-                "pinned_byte_seconds", row->figures.once.pinned_byte_ns *
+                "pinned_byte_seconds", row->figures.once.stats.pinned_byte_ns *
                                                REPLAY_SECONDS,
-                "region_seconds", row->figures.once.region_ns * REPLAY_SECONDS,
+                "region_seconds", row->figures.once.stats.region_ns * REPLAY_SECONDS,
                 "pinned_peak_bytes",
-                (json_int_t)row->figures.once.pinned_peak_bytes));
+                (json_int_t)row->figures.once.stats.pinned_peak_bytes));
     }
     if (outcome->repeated.times > 0) {
         json_object_set_new(object, "repeated", json_pack(
@@ -369,15 +339,23 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
     const replay_row_t *row           = &outcome->rows[index];
     const ucs_regcache_stats_t *limit = replay_stats(outcome, REPLAY_ROW_LIMIT);
     const ucs_regcache_stats_t *leave = replay_stats(outcome, REPLAY_ROW_LEAVE);
-    json_t *object;
-    size_t i;
+    const ucs_regcache_stats_t *stats = &row->figures.stats;
+    json_t *object                    = json_object();
+    json_t *computed;
 
-    object = json_pack(
-            "{s:f,s:f,s:f,s:I,s:I,s:I,s:f,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:I,s:I,"
+#define UCS_FIGURE(_type, _name, _key, _unit) \
+    json_object_set_new(object, _key, ((_unit) == 1) ? \
+                        json_integer(stats->_name) : \
+                        json_real(stats->_name * (_unit)));
+#include <ucs/regcache/stats_table.h>
+#undef UCS_FIGURE
+    /* What leave pinned and the limit hold is theirs, of pages */
+    computed = json_pack(
+            "{s:f,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:I,s:I,"
             "s:I}",
             "elapsed_seconds", outcome->elapsed_ns * REPLAY_SECONDS,
-            "pinned_byte_seconds", row->figures.stats.pinned_byte_ns * REPLAY_SECONDS,
-            "region_seconds", row->figures.stats.region_ns * REPLAY_SECONDS,
+            "over_ceiling", (json_int_t)stats->over_ceiling,
+            "announced_first", (json_int_t)stats->announced_first,
             "region_bytes", (json_int_t)options->params.region_bytes,
             "leave_pinned_regions_peak", (json_int_t)leave->regions_peak,
             "leave_pinned_peak_bytes", (json_int_t)leave->pinned_peak_bytes,
@@ -393,15 +371,11 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
             "ranges", (json_int_t)outcome->ranges,
             "shorter", (json_int_t)outcome->small,
             "lost_events", (json_int_t)outcome->lost);
-    for (i = 0; i < REPLAY_COUNTS; ++i) {
-        json_object_set_new(object, replay_counts[i].key,
-                            json_integer(*(const uint64_t*)(
-                                    (const char*)&row->figures.stats +
-                                    replay_counts[i].offset)));
-    }
+    json_object_update(object, computed);
+    json_decref(computed);
     if (index >= REPLAY_ROW_POLICIES) {
         replay_json_once(object, outcome, row);
-        replay_json_why(object, &row->figures.stats.why);
+        replay_json_why(object, &stats->why);
     }
     return object;
 }

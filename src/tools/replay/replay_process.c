@@ -19,8 +19,7 @@
 
 /* A registration at the lower domain; the handle is its address */
 typedef struct replay_memh {
-    uint64_t           bytes;
-    struct replay_memh *next; /* free ones */
+    uint64_t bytes;
 } replay_memh_t;
 
 /* --- Time ----------------------------------------------------------------- */
@@ -90,13 +89,8 @@ static ucs_status_t replay_process_reg(void *arg, void *address, size_t length,
                                        ucs_regcache_memh_t *memh_p)
 {
     replay_process_t *process = arg;
-    replay_memh_t *memh       = process->free_memhs;
+    replay_memh_t *memh       = tool_realloc(NULL, sizeof(*memh));
 
-    if (memh != NULL) {
-        process->free_memhs = memh->next;
-    } else {
-        memh = tool_realloc(NULL, sizeof(*memh));
-    }
     memh->bytes = replay_process_bytes(process, (uintptr_t)address, length);
     replay_process_pin(process, memh->bytes);
     replay_process_spend(process, &process->params->register_cost, memh->bytes);
@@ -113,8 +107,7 @@ static ucs_status_t replay_process_dereg(void *arg, ucs_regcache_memh_t handle,
     replay_process_spend(process, &process->params->deregister_cost,
                          memh->bytes);
     replay_process_pin(process, -memh->bytes);
-    memh->next          = process->free_memhs;
-    process->free_memhs = memh;
+    free(memh);
     return UCS_OK;
 }
 
@@ -397,14 +390,8 @@ ucs_status_t replay_process_open(replay_process_t *process)
 
 void replay_process_close(replay_process_t *process)
 {
-    replay_memh_t *memh;
-
     process->on_pinned = NULL;
     ucs_regcache_destroy(process->engine);
     replay_fiber_cleanup(&process->fiber);
     free(process->said);
-    while ((memh = process->free_memhs) != NULL) {
-        process->free_memhs = memh->next;
-        free(memh);
-    }
 }

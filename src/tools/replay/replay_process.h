@@ -145,7 +145,6 @@ typedef struct replay_process {
                                         less what it worked meanwhile */
     uint64_t              random;
     uint64_t              pinned;    /* bytes at the lower domain */
-    struct replay_memh    *free_memhs;
     ucs_operation_wants_t wants;     /* what the engine wants to hear */
     ucs_operation_t       *said;     /* since the latest step */
     size_t                said_count;

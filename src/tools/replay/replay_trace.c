@@ -1,14 +1,19 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay_trace.h"
 
-#include <tools/hash.h>
 #include <tools/tool.h>
 #include <ucs/sys/hash.h>
 
 #include <stdlib.h>
 #include <string.h>
 
-#define REPLAY_NONE UINT32_MAX
+/* UCX's hash table is a header alone; the program ends when memory is out, so that
+ * kh_put() does not fail */
+#define kcalloc(_count, _size) tool_calloc(_count, _size)
+#define kmalloc(_size)         tool_realloc(NULL, _size)
+#define krealloc(_ptr, _size)  tool_realloc(_ptr, _size)
+
+#include <ucs/datastruct/khash.h>
 
 /* Events are counted in 32 bits, and each takes two bytes at least */
 #define REPLAY_READ_MAX (1u << 30)
@@ -16,30 +21,49 @@
 /* Posted receives that are open at once, at most; of more the latest are */
 #define REPLAY_POSTS_MAX 256
 
-/* Uses that look the same: a release ends the first of those that are open */
+/* What an end has in common with its beginning: of a use all but the time, of an
+ * operation, which has no length here, its number and its thread */
+typedef struct replay_key {
+    uint64_t address;
+    uint64_t length;
+    uint64_t signature;
+    uint32_t access;
+} replay_key_t;
+
+/* Beginnings that look the same: an end is that of the first of those that are
+ * open */
 typedef struct replay_queue {
     uint32_t head; /* REPLAY_NONE: none is open */
     uint32_t tail;
 } replay_queue_t;
 
-static inline khint_t replay_event_hash(const ucs_trace_event_t *e)
+static replay_key_t replay_event_key(const ucs_trace_event_t *e)
 {
-    uint64_t hash = ((e->address ^ (e->length << 20) ^ e->access) *
-                     UCS_HASH_FACTOR) ^ (e->signature * UCS_HASH_FACTOR_2);
+    return (e->kind == UCS_TRACE_OPERATION) ?
+                   (replay_key_t){.address = e->id,
+                                  .access  = e->access /
+                                             UCS_TRACE_OPERATION_THREAD} :
+                   (replay_key_t){e->address, e->length, e->signature,
+                                  e->access};
+}
+
+static inline khint_t replay_key_hash(replay_key_t key)
+{
+    uint64_t hash = ((key.address ^ (key.length << 20) ^ key.access) *
+                     UCS_HASH_FACTOR) ^ key.signature;
 
     hash = (hash ^ (hash >> 29)) * UCS_HASH_ROUND_1;
     return (hash ^ (hash >> 32)) >> 8;
 }
 
-static inline int replay_event_is_same(const ucs_trace_event_t *a,
-                                       const ucs_trace_event_t *b)
+static inline int replay_key_is_same(replay_key_t a, replay_key_t b)
 {
-    return (a->address == b->address) && (a->length == b->length) &&
-           (a->signature == b->signature) && (a->access == b->access);
+    return (a.address == b.address) && (a.length == b.length) &&
+           (a.signature == b.signature) && (a.access == b.access);
 }
 
-KHASH_INIT(replay_open, const ucs_trace_event_t*, replay_queue_t, 1,
-           replay_event_hash, replay_event_is_same)
+KHASH_INIT(replay_open, replay_key_t, replay_queue_t, 1, replay_key_hash,
+           replay_key_is_same)
 
 /* --- Order ---------------------------------------------------------------- */
 
@@ -59,45 +83,27 @@ static int replay_order_compare(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* The time of an item, wherever its alignment */
-static uint64_t replay_order_time(const char *item, size_t time)
-{
-    uint64_t time_ns;
-
-    memcpy(&time_ns, item + time, sizeof(time_ns));
-    return time_ns;
-}
-
-void replay_sort(void *items, size_t count, size_t size, size_t time)
-{
-    replay_order_t *order = tool_calloc(count + 1, sizeof(*order));
-    int is_ordered        = 1;
-    char *copy;
-    size_t i;
-
-    for (i = 0; i < count; ++i) {
-        order[i].time_ns = replay_order_time((char*)items + i * size, time);
-        order[i].index   = i;
-        is_ordered      &= (i == 0) ||
-                           (order[i - 1].time_ns <= order[i].time_ns);
-    }
-    if (!is_ordered) {
-        qsort(order, count, sizeof(*order), replay_order_compare);
-        copy = tool_realloc(NULL, count * size);
-        memcpy(copy, items, count * size);
-        for (i = 0; i < count; ++i) {
-            memcpy((char*)items + i * size, copy + order[i].index * size,
-                   size);
-        }
-        free(copy);
-    }
-    free(order);
-}
-
 void replay_trace_sort(tool_trace_t *raw)
 {
-    replay_sort(raw->events, raw->count, sizeof(*raw->events),
-                offsetof(ucs_trace_event_t, time_ns));
+    replay_order_t *order = tool_calloc(raw->count, sizeof(*order));
+    int is_ordered        = 1;
+    ucs_trace_event_t *sorted;
+    size_t i;
+
+    for (i = 0; i < raw->count; ++i) {
+        order[i]    = (replay_order_t){raw->events[i].time_ns, i};
+        is_ordered &= (i == 0) || (order[i - 1].time_ns <= order[i].time_ns);
+    }
+    if (!is_ordered) {
+        qsort(order, raw->count, sizeof(*order), replay_order_compare);
+        sorted = tool_calloc(raw->count, sizeof(*sorted));
+        for (i = 0; i < raw->count; ++i) {
+            sorted[i] = raw->events[order[i].index];
+        }
+        free(raw->events);
+        raw->events = sorted;
+    }
+    free(order);
 }
 
 /* --- Files ---------------------------------------------------------------- */
@@ -114,10 +120,16 @@ int replay_trace_read(const char *file, tool_trace_t *raw)
         return -1;
     }
 
-    ret = tool_trace_decode(buffer, size, raw, &error);
+    if ((*buffer != '\0') && (strchr("RD#\r\n", *buffer) != NULL)) {
+        ret = replay_text_read(file, buffer, raw);
+    } else {
+        ret = tool_trace_decode(buffer, size, raw, &error);
+        if (ret != 0) {
+            tool_message("%s: byte %zu: %s", file, error.offset, error.text);
+        }
+    }
     free(buffer);
     if (ret != 0) {
-        tool_message("%s: byte %zu: %s", file, error.offset, error.text);
         return -1;
     }
     if (raw->is_cut) {
@@ -131,64 +143,107 @@ int replay_trace_read(const char *file, tool_trace_t *raw)
 
 /* --- Pairs ---------------------------------------------------------------- */
 
-static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
-                                   replay_kind_t kind, size_t index)
+static void replay_open_begin(khash_t(replay_open) *open, uint32_t *next,
+                              const ucs_trace_event_t *e, uint32_t index)
 {
-    replay_event_t *event = &trace->events[trace->event_count++];
-
-    event->time_ns = time_ns;
-    event->kind    = kind;
-    event->index   = index;
-}
-
-static void replay_trace_add_use(replay_trace_t *trace,
-                                 khash_t(replay_open) *open,
-                                 const ucs_trace_event_t *e)
-{
-    uint32_t index    = trace->use_count++;
-    replay_use_t *use = &trace->uses[index];
     replay_queue_t *queue;
     khiter_t iter;
     int is_new;
 
-    use->start_ns  = e->time_ns;
-    use->end_ns    = UINT64_MAX;
-    use->address   = e->address;
-    use->length    = e->length;
-    use->signature = e->signature;
-    /* Text traces do not tell, and most messages give others access */
-    use->access    = (e->access != 0) ? e->access : UCS_TRACE_ACCESS_REMOTE;
-    use->next      = REPLAY_NONE;
-
-    iter  = kh_put(replay_open, open, e, &is_new); /* may move the values */
+    iter  = kh_put(replay_open, open, replay_event_key(e), &is_new);
     queue = &kh_value(open, iter);
     if (is_new || (queue->head == REPLAY_NONE)) {
         queue->head = index;
     } else {
-        trace->uses[queue->tail].next = index;
+        next[queue->tail] = index;
     }
     queue->tail = index;
-    replay_trace_add_event(trace, e->time_ns, REPLAY_USE, index);
+    next[index] = REPLAY_NONE;
 }
 
-static void replay_trace_add_release(replay_trace_t *trace,
-                                     khash_t(replay_open) *open,
-                                     const ucs_trace_event_t *e)
+/* @return What the event ends, or REPLAY_NONE */
+static uint32_t replay_open_end(khash_t(replay_open) *open, const uint32_t *next,
+                                const ucs_trace_event_t *e)
 {
-    khiter_t iter  = kh_get(replay_open, open, e);
+    khiter_t iter  = kh_get(replay_open, open, replay_event_key(e));
     uint32_t index = (iter == kh_end(open)) ? REPLAY_NONE :
                                               kh_value(open, iter).head;
 
-    if (index == REPLAY_NONE) {
-        ++trace->unmatched;
-        return;
+    if (index != REPLAY_NONE) {
+        kh_value(open, iter).head = next[index];
     }
-    trace->uses[index].end_ns = e->time_ns;
-    kh_value(open, iter).head = trace->uses[index].next;
-    replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE, index);
+    return index;
+}
+
+/* A release without a use is left out, the end of an operation is heard all the
+ * same. @return What the event ends, as in @ref replay_repeat_apply */
+static uint32_t replay_trace_pair(replay_trace_t *trace,
+                                  khash_t(replay_open) *open, uint32_t *next,
+                                  const ucs_trace_event_t *e, uint32_t index)
+{
+    int is_said = (e->kind == UCS_TRACE_OPERATION) && (e->id != 0);
+    uint32_t begin;
+
+    if (e->kind == UCS_TRACE_LOST) {
+        trace->lost += e->length;
+        return REPLAY_NONE;
+    } else if ((e->kind <= UCS_TRACE_RELEASE) &&
+               (e->length < trace->min_size)) {
+        trace->small += (e->kind == UCS_TRACE_USE);
+        return REPLAY_NONE;
+    } else if ((e->kind == UCS_TRACE_USE) ||
+               (is_said && ((e->access & UCS_TRACE_OPERATION_KIND) ==
+                            UCS_OPERATION_RECEIVE))) {
+        replay_open_begin(open, next, e, index);
+    } else if (is_said || (e->kind == UCS_TRACE_RELEASE)) {
+        begin = replay_open_end(open, next, e);
+        if ((begin != REPLAY_NONE) || !is_said) {
+            trace->unmatched += (begin == REPLAY_NONE);
+            return begin;
+        }
+    }
+    return index;
+}
+
+/* What is left out is counted. @return Of each event what it ends */
+static uint32_t *replay_trace_pairs(replay_trace_t *trace,
+                                    const tool_trace_t *raw)
+{
+    khash_t(replay_open) open = {};
+    uint32_t *ends            = tool_calloc(raw->count, sizeof(*ends));
+    uint32_t *next            = tool_calloc(raw->count, sizeof(*next));
+    size_t i;
+
+    for (i = 0; i < raw->count; ++i) {
+        ends[i] = replay_trace_pair(trace, &open, next, &raw->events[i], i);
+    }
+    kh_destroy_inplace(replay_open, &open);
+    free(next);
+    return ends;
 }
 
 /* --- Trace ---------------------------------------------------------------- */
+
+static void replay_trace_add_event(replay_trace_t *trace, uint64_t time_ns,
+                                   replay_kind_t kind, size_t index)
+{
+    trace->events[trace->event_count++] = (replay_event_t){time_ns, index, kind};
+}
+
+static void replay_trace_add_use(replay_trace_t *trace,
+                                 const ucs_trace_event_t *e)
+{
+    replay_trace_add_event(trace, e->time_ns, REPLAY_USE, trace->use_count);
+    trace->uses[trace->use_count++] = (replay_use_t){
+        .start_ns  = e->time_ns,
+        .end_ns    = UINT64_MAX,
+        .address   = e->address,
+        .length    = e->length,
+        .signature = e->signature,
+        /* Text traces do not tell, and most messages give others access */
+        .access    = (e->access != 0) ? e->access : UCS_TRACE_ACCESS_REMOTE
+    };
+}
 
 /* A kind that a later version knows says nothing here */
 static void replay_trace_add_operation(replay_trace_t *trace,
@@ -197,6 +252,8 @@ static void replay_trace_add_operation(replay_trace_t *trace,
     uint32_t kind = e->access & UCS_TRACE_OPERATION_KIND;
 
     if (kind < UCS_OPERATION_LAST) {
+        replay_trace_add_event(trace, e->time_ns, REPLAY_SAY,
+                               trace->operation_count);
         trace->operations[trace->operation_count++] = (ucs_operation_t){
             .time    = e->time_ns,
             .address = e->address,
@@ -209,24 +266,21 @@ static void replay_trace_add_operation(replay_trace_t *trace,
     }
 }
 
-static void replay_trace_add(replay_trace_t *trace,
-                             khash_t(replay_open) *open,
-                             const ucs_trace_event_t *e, uint64_t min_size)
+/* @a ends has of a use that was added its index in place of the event's own */
+static void replay_trace_add(replay_trace_t *trace, const ucs_trace_event_t *e,
+                             uint32_t *ends, size_t i)
 {
     replay_unmap_t *unmap;
 
     switch (e->kind) {
     case UCS_TRACE_USE:
-        if (e->length >= min_size) {
-            replay_trace_add_use(trace, open, e);
-        } else {
-            ++trace->small;
-        }
+        ends[i] = trace->use_count;
+        replay_trace_add_use(trace, e);
         break;
     case UCS_TRACE_RELEASE:
-        if (e->length >= min_size) {
-            replay_trace_add_release(trace, open, e);
-        }
+        trace->uses[ends[ends[i]]].end_ns = e->time_ns;
+        replay_trace_add_event(trace, e->time_ns, REPLAY_RELEASE,
+                               ends[ends[i]]);
         break;
     case UCS_TRACE_UNMAP:
         unmap        = &trace->unmaps[trace->unmap_count];
@@ -235,10 +289,7 @@ static void replay_trace_add(replay_trace_t *trace,
         replay_trace_add_event(trace, e->time_ns, REPLAY_UNMAP,
                                trace->unmap_count++);
         break;
-    case UCS_TRACE_LOST:
-        trace->lost += e->length;
-        break;
-    case UCS_TRACE_OPERATION:
+    default:
         replay_trace_add_operation(trace, e);
         break;
     }
@@ -459,40 +510,57 @@ static void replay_items_make(replay_trace_t *trace)
     replay_items_cold(trace);
 }
 
-int replay_trace_prepare(const tool_trace_t *raw, const char *name,
-                         uint64_t min_size, const replay_repeat_t *repeat,
-                         replay_trace_t *trace)
+static void replay_trace_fill(replay_trace_t *trace, const tool_trace_t *raw,
+                              uint32_t *ends)
 {
-    khash_t(replay_open) open = {};
-    size_t count              = raw->count;
+    size_t count = raw->count;
     size_t i;
 
-    memset(trace, 0, sizeof(*trace));
-    trace->name      = tool_strdup(name);
-    trace->page_size = raw->header.page_size;
-    trace->min_size  = min_size;
-    trace->events    = tool_calloc(2 * count, sizeof(*trace->events));
-    trace->uses      = tool_calloc(count, sizeof(*trace->uses));
-    trace->unmaps    = tool_calloc(count, sizeof(*trace->unmaps));
+    trace->events     = tool_calloc(2 * count, sizeof(*trace->events));
+    trace->uses       = tool_calloc(count, sizeof(*trace->uses));
+    trace->unmaps     = tool_calloc(count, sizeof(*trace->unmaps));
     trace->operations = tool_calloc(count, sizeof(*trace->operations));
     if (count > 0) {
         trace->start_ns = raw->events[0].time_ns;
         trace->end_ns   = raw->events[count - 1].time_ns;
     }
-
     for (i = 0; i < count; ++i) {
-        replay_trace_add(trace, &open, &raw->events[i], min_size);
+        if (ends[i] != REPLAY_NONE) {
+            replay_trace_add(trace, &raw->events[i], ends, i);
+        }
     }
-    kh_destroy_inplace(replay_open, &open);
-
     replay_trace_close(trace);
-    if ((repeat != NULL) && (replay_repeat_apply(repeat, trace) != 0)) {
-        replay_trace_cleanup(trace);
-        return -1;
-    }
     replay_trace_match_posts(trace);
     replay_items_make(trace);
-    return 0;
+}
+
+int replay_trace_prepare(const tool_trace_t *raw, const char *name,
+                         uint64_t min_size, const replay_repeat_t *repeat,
+                         replay_trace_t *trace)
+{
+    tool_trace_t longer = {};
+    uint32_t *ends;
+    int ret = 0;
+
+    memset(trace, 0, sizeof(*trace));
+    trace->name      = tool_strdup(name);
+    trace->page_size = raw->header.page_size;
+    trace->min_size  = min_size;
+    ends             = replay_trace_pairs(trace, raw);
+    if ((repeat != NULL) && ((repeat->times > 0) || (repeat->ns > 0))) {
+        ret = replay_repeat_apply(repeat, raw, ends, trace, &longer);
+        raw = &longer;
+        free(ends);
+        ends = replay_trace_pairs(trace, raw);
+    }
+    if (ret == 0) {
+        replay_trace_fill(trace, raw, ends);
+    } else {
+        replay_trace_cleanup(trace);
+    }
+    tool_trace_cleanup(&longer);
+    free(ends);
+    return ret;
 }
 
 void replay_trace_cleanup(replay_trace_t *trace)

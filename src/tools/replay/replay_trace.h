@@ -20,12 +20,13 @@ BEGIN_C_DECLS
 typedef enum replay_kind {
     REPLAY_USE,
     REPLAY_RELEASE,
-    REPLAY_UNMAP
+    REPLAY_UNMAP,
+    REPLAY_SAY     /**< an operation */
 } replay_kind_t;
 
 typedef struct replay_event {
     uint64_t      time_ns;
-    uint32_t      index; /**< in uses or in unmaps */
+    uint32_t      index; /**< in uses, unmaps or operations */
     replay_kind_t kind;
 } replay_event_t;
 
@@ -38,8 +39,6 @@ typedef struct replay_use {
     uint64_t signature;
     uint32_t access;
     uint32_t item;
-    uint32_t next;      /**< the next open one that looks the same, while
-                             releases are paired with uses */
     uint8_t  is_posted; /**< it is of a receive that was posted before */
     uint8_t  is_cold;   /**< some page of it was not used before, or was
                              unmapped since */
@@ -91,8 +90,7 @@ typedef struct replay_trace {
     size_t         unmap_count;
     replay_item_t  *items;
     size_t         item_count;
-    ucs_operation_t *operations; /**< that were heard, in order of time; they
-                                      are no events */
+    ucs_operation_t *operations; /**< that were heard, in order of time */
     size_t         operation_count;
     uint64_t       *bounds;
     size_t         bound_count;
@@ -105,20 +103,23 @@ typedef struct replay_trace {
     uint64_t       lost;        /**< events that the recorder lost */
 } replay_trace_t;
 
-/**
- * Bring items into the order of their times; equal ones stay in theirs.
- *
- * @param size  Of an item, bytes.
- * @param time  Where in it its time is, 64 bits.
- */
-void replay_sort(void *items, size_t count, size_t size, size_t time);
-
-/** The same of a recording's events. */
+/** Bring a recording's events into the order of their times; equal ones stay in
+ *  theirs. */
 void replay_trace_sort(tool_trace_t *raw);
 
 /**
- * Read a file or pipe that @ref tool_trace_decode understands, gzip'ed or not,
- * in order of time. Of one that is cut short all whole events are read, after a
+ * Read a text trace, one event a line.
+ *
+ * @param [in]  text  What is in the file; changed.
+ * @param [out] raw   Set only on success.
+ *
+ * @return 0, or -1 after a message that names file and line.
+ */
+int replay_text_read(const char *file, char *text, tool_trace_t *raw);
+
+/**
+ * Read a file or pipe that @ref tool_trace_decode or @ref replay_text_read
+ * understands, gzip'ed or not, in order of time. Of one that is cut short all whole events are read, after a
  * message that says how much is missing.
  *
  * @return 0, or -1 after a message that names file and byte (of what is in it).
@@ -140,6 +141,9 @@ int replay_trace_prepare(const tool_trace_t *raw, const char *name,
                          uint64_t min_size, const replay_repeat_t *repeat,
                          replay_trace_t *trace);
 
+/** Of an event that is left out, in place of the one that it ends. */
+#define REPLAY_NONE UINT32_MAX
+
 /**
  * Play the steady part on. It begins between the first third and the half of the
  * uses and has a third of them at least; of several that one is taken before whose
@@ -147,12 +151,18 @@ int replay_trace_prepare(const tool_trace_t *raw, const char *name,
  * before and after it is played once. Buffers and call sites recur, times shift.
  *
  * @param [in]    repeat  What is asked for.
- * @param [inout] trace   Uses are paired with their ends, in order of time.
+ * @param [in]    ends    Of each event the one that it ends, itself if it ends none,
+ *                        or @ref REPLAY_NONE. An end goes where its beginning goes.
+ * @param [inout] trace   Its name is read, and what was done is noted in it.
+ * @param [out]   longer  A recording in order of time, whose events are the
+ *                        caller's to free.
  *
  * @return 0, or -1 after a message: there is no such part, or there would be more
- *         uses than can be counted.
+ *         events than can be counted.
  */
-int replay_repeat_apply(const replay_repeat_t *repeat, replay_trace_t *trace);
+int replay_repeat_apply(const replay_repeat_t *repeat, const tool_trace_t *raw,
+                        const uint32_t *ends, replay_trace_t *trace,
+                        tool_trace_t *longer);
 
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);

@@ -3,6 +3,8 @@
 
 #include <tools/tool.h>
 
+#include <ucs/sys/math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,27 +12,25 @@ typedef struct replay_world {
     const replay_trace_t *trace;
     replay_process_t     process;
     size_t               next;    /* event of the trace */
-    size_t               said;    /* operation of the trace */
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
     replay_curve_t       *curve;
     replay_figures_t     *figures;
 } replay_world_t;
 
+/* The two threads are a little out of order */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
 {
-    replay_sample_t *last = (curve->count > 0) ?
-                                    &curve->samples[curve->count - 1] :
-                                    NULL;
+    uint64_t at = ucs_max(curve->time_ns, curve->from_ns);
+    uint64_t bin, end;
 
-    if ((last != NULL) && (time_ns <= last->time_ns)) {
-        last->bytes = bytes; /* the two threads are a little out of order */
-        return;
+    for (; (at < time_ns) &&
+           ((bin = (at - curve->from_ns) / curve->width_ns) <
+            REPLAY_CURVE_BINS); at = end) {
+        end = ucs_min(time_ns, curve->from_ns + (bin + 1) * curve->width_ns);
+        curve->byte_ns[bin] += (double)curve->bytes * (end - at);
     }
-    curve->samples = tool_grow(curve->samples, curve->count, &curve->capacity,
-                               sizeof(*curve->samples));
-    curve->samples[curve->count].time_ns = time_ns;
-    curve->samples[curve->count].bytes   = bytes;
-    ++curve->count;
+    curve->time_ns = ucs_max(curve->time_ns, time_ns);
+    curve->bytes   = bytes;
 }
 
 static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
@@ -63,14 +63,11 @@ static void replay_world_release(replay_world_t *world, uint32_t index)
 static void replay_world_once(replay_world_t *world)
 {
     replay_once_t *once = &world->figures->once;
-    ucs_regcache_stats_t stats;
 
-    ucs_regcache_stats(world->process.engine, world->process.main_ns, &stats);
-    once->lost_ns           = world->process.lost_ns;
-    once->first_ns          = world->figures->first_ns;
-    once->pinned_byte_ns    = stats.pinned_byte_ns;
-    once->region_ns         = stats.region_ns;
-    once->pinned_peak_bytes = stats.pinned_peak_bytes;
+    ucs_regcache_stats(world->process.engine, world->process.main_ns,
+                       &once->stats);
+    once->lost_ns  = world->process.lost_ns;
+    once->first_ns = world->figures->first_ns;
 }
 
 static void replay_world_event(replay_world_t *world)
@@ -78,8 +75,8 @@ static void replay_world_event(replay_world_t *world)
     const replay_event_t *event = &world->trace->events[world->next++];
     const replay_unmap_t *unmap;
 
-    if ((world->trace->repeated.times > 1) &&
-        (world->figures->once.pinned_peak_bytes == 0) &&
+    if ((event->kind != REPLAY_SAY) && (world->trace->repeated.times > 1) &&
+        (world->figures->once.stats.pinned_peak_bytes == 0) &&
         (event->time_ns >= world->trace->repeated.again_ns)) {
         replay_world_once(world);
     }
@@ -94,44 +91,28 @@ static void replay_world_event(replay_world_t *world)
     case REPLAY_RELEASE:
         replay_world_release(world, event->index);
         break;
-    default:
+    case REPLAY_UNMAP:
         unmap = &world->trace->unmaps[event->index];
         ucs_regcache_unmapped(world->process.engine, unmap->start,
                               unmap->end - unmap->start);
         break;
+    case REPLAY_SAY:
+        replay_process_say(&world->process,
+                           &world->trace->operations[event->index]);
+        break;
     }
 }
 
-static int replay_world_is_saying(const replay_world_t *world)
-{
-    const replay_trace_t *trace = world->trace;
-
-    return (world->said < trace->operation_count) &&
-           ((world->next == trace->event_count) ||
-            (trace->operations[world->said].time <=
-             trace->events[world->next].time_ns));
-}
-
-static void replay_world_say(replay_world_t *world)
-{
-    const ucs_operation_t *operation = &world->trace->operations[world->said++];
-
-    if (world->process.main_ns < operation->time) {
-        world->process.main_ns = operation->time;
-    }
-    replay_process_say(&world->process, operation);
-}
-
-/* Is the next event one that only comes while the rank is inside the library: a
+/* Is it an event that only comes while the rank is inside the library: a
  * registration for a receive that was posted before, or the end of a use? What
  * a recording does not say is taken for granted: since what it did last, the
  * rank has waited for it. */
-static int replay_world_is_waiting(const replay_world_t *world)
+static int replay_world_waits_for(const replay_world_t *world,
+                                  const replay_event_t *event)
 {
     const replay_trace_t *trace = world->trace;
-    const replay_event_t *event = &trace->events[world->next];
 
-    return (trace->operation_count > 0) && !replay_world_is_saying(world) &&
+    return (trace->operation_count > 0) &&
            ((event->kind == REPLAY_RELEASE) ||
             ((event->kind == REPLAY_USE) &&
              trace->uses[event->index].is_posted));
@@ -141,23 +122,18 @@ static void replay_world_go(replay_world_t *world)
 {
     replay_process_t *process   = &world->process;
     const replay_trace_t *trace = world->trace;
+    const replay_event_t *event;
     uint64_t main_ns;
-    int is_saying;
 
-    while ((world->next < trace->event_count) ||
-           replay_world_is_saying(world)) {
-        is_saying = replay_world_is_saying(world);
-        main_ns   = is_saying ? trace->operations[world->said].time :
-                                trace->events[world->next].time_ns;
-        main_ns   = (main_ns < process->main_ns) ? process->main_ns : main_ns;
-        if (!is_saying && replay_world_is_waiting(world)) {
+    while (world->next < trace->event_count) {
+        event   = &trace->events[world->next];
+        main_ns = ucs_max(event->time_ns, process->main_ns);
+        if (replay_world_waits_for(world, event)) {
             replay_process_wait_until(process, main_ns);
         }
-        main_ns = (main_ns < process->main_ns) ? process->main_ns : main_ns;
+        main_ns = ucs_max(main_ns, process->main_ns);
         if (replay_process_help_time(process) <= main_ns) {
             replay_process_help(process);
-        } else if (is_saying) {
-            replay_world_say(world);
         } else {
             replay_world_event(world);
         }

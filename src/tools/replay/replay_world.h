@@ -13,27 +13,24 @@
 
 BEGIN_C_DECLS
 
-/** Registered bytes from a time on. */
-typedef struct replay_sample {
-    uint64_t time_ns;
-    uint64_t bytes;
-} replay_sample_t;
+#define REPLAY_CURVE_BINS 300
 
-/** How registered memory went; off while `samples` is NULL at the start. */
+/** How registered memory went, for a picture: its integral over each bin. Set
+ *  `from_ns` and `width_ns` before. */
 typedef struct replay_curve {
-    replay_sample_t *samples; /**< ordered by time */
-    size_t          count;
-    size_t          capacity;
+    uint64_t from_ns;
+    uint64_t width_ns; /**< of a bin */
+    double   byte_ns[REPLAY_CURVE_BINS];
+    uint64_t time_ns;  /**< up to here; 0: nothing was drawn */
+    uint64_t bytes;    /**< from then on */
 } replay_curve_t;
 
 /** What it took until a steady part that is repeated began for the second time:
  *  by then all that recurs was there once. All 0 if none is. */
 typedef struct replay_once {
-    double   lost_ns;
-    double   first_ns;          /**< the part of it in cold uses */
-    double   pinned_byte_ns;
-    double   region_ns;
-    uint64_t pinned_peak_bytes;
+    ucs_regcache_stats_t stats;
+    double               lost_ns;
+    double               first_ns; /**< the part of it in cold uses */
 } replay_once_t;
 
 /** What a policy or a yardstick comes to. */
@@ -54,7 +51,7 @@ typedef struct replay_figures {
 /**
  * Replay @a trace.
  *
- * @param       curve    NULL, or an empty curve that is filled.
+ * @param       curve    NULL, or a curve that is filled.
  * @param [out] figures  At the trace's end.
  *
  * @return UCS_OK or what creating the engine returned.
@@ -63,22 +60,20 @@ ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
                               replay_curve_t *curve, replay_figures_t *figures);
 
-/** Note a value of the curve. */
+/** Note a value of the curve, from a time on. */
 void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes);
 
 /**
  * The limit: pages are registered only while they are in use; all warm uses are
- * on time. Pages that two ranges have in common count once.
+ * on time. Or leave pinned: pages stay registered until they are unmapped. Pages
+ * that two ranges have in common count once.
  *
  * @param [in]  cost   Of a registration.
- * @param       curve  NULL, or an empty curve that is filled.
+ * @param       curve  NULL, or a curve that is filled.
  */
-void replay_model_limit(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve);
-
-/** Leave pinned: pages stay registered until they are unmapped. */
-void replay_model_leave(const replay_trace_t *trace, const replay_cost_t *cost,
-                        replay_figures_t *figures, replay_curve_t *curve);
+void replay_model_pages(const replay_trace_t *trace, int is_leave,
+                        const replay_cost_t *cost, replay_figures_t *figures,
+                        replay_curve_t *curve);
 
 /**
  * Keep or drop, by one who knows when each range is used next and does not

@@ -17,22 +17,13 @@ typedef struct tool_report_command {
     const char *prometheus; /* file, or NULL */
 } tool_report_command_t;
 
-static void tool_report_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s report [option]... FILE|DIR...\n\n"
-            "Merge the reports of a job's ranks (json:FILE; of a folder all "
-            "*.json in it) into\none table.\n\n"
-            "  --json             print one JSON object instead\n"
-            "  --line             likewise on one line, of the job without its "
-            "ranks\n"
-            "  --prometheus FILE  write its numbers for the node exporter, and "
-            "no table\n"
-            "  --help             show this text\n\n"
-            "The exit status is 1 when a file could not be used; the others "
-            "are merged all\nthe same. See ucx-helper(1).\n",
-            TOOL_NAME);
-}
+static const tool_usage_t tool_report_usage = {
+    "[option]... FILE|DIR...",
+    "Merge the reports of a job's ranks (json:FILE; of a folder all *.json in it) into\n"
+    "one table.\n",
+    "The exit status is 1 when a file could not be used; the others are merged all\n"
+    "the same. See ucx-helper(1).\n"
+};
 
 int tool_report_list_dir(const char *dir, const char *suffix,
                          tool_list_t *files)
@@ -163,13 +154,15 @@ static int tool_report_print(const tool_merge_t *merge,
     return ((tool_finish_output() == TOOL_EXIT_OK) && (ret == 0)) ? 0 : -1;
 }
 
-#define TOOL_REPORT_OPTION(_field) offsetof(tool_report_command_t, _field), \
-    NULL, NULL
+#define TOOL_REPORT_OFFSET(_field) offsetof(tool_report_command_t, _field)
 
 static const tool_option_t tool_report_options[] = {
-    {"json", NULL, TOOL_REPORT_OPTION(is_json)},
-    {"line", NULL, TOOL_REPORT_OPTION(is_line)},
-    {"prometheus", tool_option_text, TOOL_REPORT_OPTION(prometheus)},
+    {"json", NULL, TOOL_REPORT_OFFSET(is_json), NULL,
+     " print one JSON object instead", NULL},
+    {"line", NULL, TOOL_REPORT_OFFSET(is_line), NULL,
+     " likewise on one line, of the job without its ranks", NULL},
+    {"prometheus", tool_option_text, TOOL_REPORT_OFFSET(prometheus), NULL,
+     "FILE write its numbers for the node exporter, and no table", NULL},
     {}
 };
 
@@ -181,7 +174,7 @@ int tool_report_main(int argc, char **argv)
     int status;
 
     status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
-            {tool_report_options, &command}, {}}, tool_report_usage);
+            {tool_report_options, &command}, {}}, &tool_report_usage);
     if (status >= 0) {
         return status;
     }

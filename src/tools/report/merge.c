@@ -168,56 +168,33 @@ static json_t *tool_merge_price(const tool_merge_t *merge)
             held, most, tool_report_number(total, "max_slowdown")));
 }
 
-static int tool_merge_has_note(const json_t *report, const char *note)
+/* With the ranks that made it */
+static json_t *tool_merge_note(const char *note, const json_t *made,
+                               size_t ranks)
 {
-    json_t *one;
-    size_t i;
-
-    json_array_foreach(json_object_get(report, "notes"), i, one) {
-        if (!strcmp(json_string_value(one), note)) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* Say a note once, with the ranks that made it */
-static json_t *tool_merge_note(const tool_merge_t *merge, const char *note)
-{
-    size_t ranks        = json_array_size(merge->ranks);
-    const json_t *first = NULL;
-    size_t count        = 0;
-    json_t *rank, *text;
+    size_t count        = json_array_size(made);
+    const json_t *first = json_array_get(made, 0);
     const char *key;
-    char *said;
-    size_t i;
 
-    json_array_foreach(merge->ranks, i, rank) {
-        if (tool_merge_has_note(rank, note)) {
-            first = (count++ == 0) ? rank : first;
-        }
-    }
     if (count > 1) {
-        said = tool_format("%s%zu ranks: %s", (count == ranks) ? "all " : "",
-                           count, note);
-    } else {
-        key  = (tool_report_number(first, "rank") >= 0) ? "rank" : "pid";
-        said = tool_format("%s %.0f: %s", key, tool_report_number(first, key),
-                           note);
+        return json_sprintf("%s%zu ranks: %s", (count == ranks) ? "all " : "",
+                            count, note);
     }
-    text = json_string(said);
-    free(said);
-    return text;
+    key = (tool_report_number(first, "rank") >= 0) ? "rank" : "pid";
+    return json_sprintf("%s %.0f: %s", key, tool_report_number(first, key),
+                        note);
 }
 
+/* Each is said once, in the order in which they come */
 static json_t *tool_merge_notes(const tool_merge_t *merge)
 {
-    json_t *notes     = json_array();
-    tool_list_t texts = TOOL_LIST_INITIALIZER;
-    double before     = -1;
-    int is_repeated   = 0;
+    json_t *notes   = json_array();
+    json_t *made    = json_object(); /* by note, the ranks that made it */
+    double before   = -1;
+    int is_repeated = 0;
     double number;
-    json_t *rank, *note;
+    json_t *rank, *note, *ranks;
+    const char *text;
     size_t i, j;
 
     json_array_foreach(merge->ranks, i, rank) {
@@ -225,13 +202,18 @@ static json_t *tool_merge_notes(const tool_merge_t *merge)
         is_repeated |= (number >= 0) && (number == before);
         before       = number;
         json_array_foreach(json_object_get(rank, "notes"), j, note) {
-            tool_list_add_unique(&texts, json_string_value(note));
+            text = json_string_value(note);
+            if (json_object_get(made, text) == NULL) {
+                json_object_set_new(made, text, json_array());
+            }
+            json_array_append(json_object_get(made, text), rank);
         }
     }
-    for (i = 0; i < texts.count; ++i) {
-        json_array_append_new(notes, tool_merge_note(merge, texts.items[i]));
+    json_object_foreach(made, text, ranks) {
+        json_array_append_new(notes, tool_merge_note(text, ranks,
+                              json_array_size(merge->ranks)));
     }
-    tool_list_cleanup(&texts);
+    json_decref(made);
     if (is_repeated) {
         json_array_append_new(notes, json_string(
                 "ranks appear more than once: these may be reports of several "
@@ -252,6 +234,8 @@ static json_t *tool_merge_field(tool_merge_t *merge, const tool_field_t *field)
         return tool_merge_model(merge, field->key);
     case TOOL_FIELD_PRICE:
         return tool_merge_price(merge);
+    case TOOL_FIELD_NOTES:
+        return tool_merge_notes(merge);
     default:
         return tool_merge_sum(merge, field);
     }
@@ -273,7 +257,6 @@ void tool_merge_finish(tool_merge_t *merge)
     }
     json_object_set_new(merge->total, "host_count",
                         json_integer(merge->host_count));
-    json_object_set_new(merge->total, "notes", tool_merge_notes(merge));
     json_object_set(merge->total, "ranks", merge->ranks);
 }
 

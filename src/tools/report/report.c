@@ -46,6 +46,7 @@ const tool_field_t tool_fields[] = {
     {"lost_released_seconds", TOOL_FIELD_REAL},
     {"register_model", TOOL_FIELD_MODEL},
     {"deregister_model", TOOL_FIELD_MODEL},
+    {"notes", TOOL_FIELD_NOTES},
     {NULL, TOOL_FIELD_WHOLE}
 };
 
@@ -65,81 +66,69 @@ const char *tool_report_text(const json_t *report, const char *key)
     return json_string_value(json_object_get(report, key));
 }
 
-static int tool_report_check_number(const char *file, const char *key,
-                                    const json_t *value)
+/* -1: a rank that is not known */
+static int tool_report_is_number(const char *key, const json_t *value)
 {
     double real = json_number_value(value);
 
-    if (!json_is_number(value)) {
-        return tool_report_fail(file, "'%s' is not a number", key);
-    } else if (real < (!strcmp(key, "rank") ? -1 : 0)) { /* -1: not known */
-        return tool_report_fail(file, "'%s' is negative (%g)", key, real);
-    } else if (real > TOOL_REPORT_MAX) {
-        return tool_report_fail(file, "'%s' is too large (%g)", key, real);
-    }
-    return 0;
+    return json_is_number(value) && (real >= (strcmp(key, "rank") ? 0 : -1)) &&
+           (real <= TOOL_REPORT_MAX);
 }
 
 /* A cost has terms a page and alone, which a regression may well find to be
  * negative, and perhaps samples */
-static int tool_report_check_cost(const char *file, const char *key,
-                                  json_t *value, const char *format,
-                                  const char *page, const char *base)
+static int tool_report_is_cost(json_t *value, const char *format,
+                               const char *page, const char *base)
 {
     double samples = 0;
     double a, b;
 
-    return ((json_unpack(value, format, page, &a, base, &b, "samples",
-                         &samples) == 0) &&
-            (fabs(a) <= TOOL_REPORT_MAX) && (fabs(b) <= TOOL_REPORT_MAX) &&
-            (samples >= 0) && (samples <= TOOL_REPORT_MAX)) ?
-                   0 : tool_report_fail(file, "'%s' is not a cost", key);
+    return (json_unpack(value, format, page, &a, base, &b, "samples",
+                        &samples) == 0) &&
+           (fabs(a) <= TOOL_REPORT_MAX) && (fabs(b) <= TOOL_REPORT_MAX) &&
+           (samples >= 0) && (samples <= TOOL_REPORT_MAX);
 }
 
 static int tool_report_check_field(const char *file, const json_t *report,
                                    const tool_field_t *field)
 {
-    const char *key = field->key;
-    json_t *value   = json_object_get(report, key);
-
-    if (value == NULL) {
-        return tool_report_fail(file, "key '%s' is missing", key);
-    }
+    json_t *value    = json_object_get(report, field->key);
+    const char *what = "a cost";
+    int is_valid;
+    json_t *note;
+    size_t i;
 
     switch (field->kind) {
     case TOOL_FIELD_TEXT:
     case TOOL_FIELD_PARTS:
-        return json_is_string(value) ?
-                       0 : tool_report_fail(file, "'%s' is not a string", key);
+        what     = "a string";
+        is_valid = json_is_string(value);
+        break;
     case TOOL_FIELD_MODELLED:
-        return json_is_null(value) ?
-                       0 : tool_report_check_cost(file, key, value, "{s:F,s:F}",
-                                                  "per_page_seconds",
-                                                  "base_seconds");
+        is_valid = json_is_null(value) ||
+                   tool_report_is_cost(value, "{s:F,s:F}", "per_page_seconds",
+                                       "base_seconds");
+        break;
     case TOOL_FIELD_MODEL:
-        return tool_report_check_cost(file, key, value, "{s:F,s:F,s:F}",
-                                      "a_seconds_per_page", "b_seconds");
-    default:
-        return tool_report_check_number(file, key, value);
-    }
-}
-
-static int tool_report_check_notes(const char *file, const json_t *report)
-{
-    json_t *notes = json_object_get(report, "notes");
-    json_t *note;
-    size_t i;
-
-    if (!json_is_array(notes)) {
-        return tool_report_fail(file, "'notes' is not an array");
-    }
-    json_array_foreach(notes, i, note) {
-        if (!json_is_string(note)) {
-            return tool_report_fail(file, "'notes' has an entry that is not a "
-                                          "string");
+        is_valid = tool_report_is_cost(value, "{s:F,s:F,s:F}",
+                                       "a_seconds_per_page", "b_seconds");
+        break;
+    case TOOL_FIELD_NOTES:
+        what     = "an array of strings";
+        is_valid = json_is_array(value);
+        json_array_foreach(value, i, note) {
+            is_valid &= json_is_string(note);
         }
+        break;
+    default:
+        what     = "a number from 0 to 1e18";
+        is_valid = tool_report_is_number(field->key, value);
+        break;
     }
-    return 0;
+    return is_valid ? 0 :
+           tool_report_fail(file, "'%s' is %s%s", field->key,
+                            (value == NULL) ? "missing; allowed: " : "not ",
+                            what);
 }
 
 /* Is it a report at all, and one that we know? */
@@ -176,7 +165,7 @@ static int tool_report_check(const char *file, const json_t *report)
             return -1;
         }
     }
-    return tool_report_check_notes(file, report);
+    return 0;
 }
 
 json_t *tool_report_read(const char *file)

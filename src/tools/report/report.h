@@ -25,7 +25,8 @@ typedef enum tool_field_kind {
     TOOL_FIELD_REAL,     /**< sum */
     TOOL_FIELD_LONGEST,  /**< maximum */
     TOOL_FIELD_PRICE,    /**< computed from the other sums */
-    TOOL_FIELD_MODEL     /**< a learned cost, mean weighted by samples */
+    TOOL_FIELD_MODEL,    /**< a learned cost, mean weighted by samples */
+    TOOL_FIELD_NOTES     /**< each once, with the ranks that made it */
 } tool_field_kind_t;
 
 /** A field; the table holds them in the order of the JSON. */
@@ -34,7 +35,7 @@ typedef struct tool_field {
     tool_field_kind_t kind;
 } tool_field_t;
 
-/** All fields that are checked, but version and notes; the last has no key. */
+/** All fields that are checked, but version; the last has no key. */
 extern const tool_field_t tool_fields[];
 
 /**

@@ -1,39 +1,20 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "run.h"
 
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A launcher that does not tell its version within this is ended */
 #define TOOL_PROBE_SECONDS 5
 
-/* A launcher by a word */
-typedef struct tool_launcher_word {
-    const char      *word;
-    tool_launcher_t launcher;
-} tool_launcher_word_t;
-
-static tool_launcher_t tool_launcher_of_version(const char *text)
+/* By a pattern of the name, or of what is told as the version */
+static tool_launcher_t tool_launcher_look_up(const char *text)
 {
-    static const tool_launcher_word_t known[] = {
-        {"Open MPI", TOOL_LAUNCHER_OPENMPI},
-        {"OpenRTE", TOOL_LAUNCHER_OPENMPI},
-        {"PRRTE", TOOL_LAUNCHER_OPENMPI},
-        {"HYDRA", TOOL_LAUNCHER_HYDRA},
-        {"Intel(R) MPI", TOOL_LAUNCHER_HYDRA},
-        {"", TOOL_LAUNCHER_NONE}
-    };
-    const tool_launcher_word_t *one = known;
-
-    while (strstr(text, one->word) == NULL) { /* "" is in every text */
-        ++one;
-    }
-    return one->launcher;
-}
-
-static tool_launcher_t tool_launcher_of_name(const char *name)
-{
-    static const tool_launcher_word_t known[] = {
+    static const struct {
+        const char      *pattern;
+        tool_launcher_t launcher;
+    } known[] = {
         {"orterun", TOOL_LAUNCHER_OPENMPI},
         {"prterun", TOOL_LAUNCHER_OPENMPI},
         {"prun", TOOL_LAUNCHER_OPENMPI},
@@ -41,14 +22,19 @@ static tool_launcher_t tool_launcher_of_name(const char *name)
         {"mpiexec.openmpi", TOOL_LAUNCHER_OPENMPI},
         {"mpiexec.hydra", TOOL_LAUNCHER_HYDRA},
         {"srun", TOOL_LAUNCHER_SRUN},
-        {NULL, TOOL_LAUNCHER_NONE}
+        {"*Open MPI*", TOOL_LAUNCHER_OPENMPI},
+        {"*OpenRTE*", TOOL_LAUNCHER_OPENMPI},
+        {"*PRRTE*", TOOL_LAUNCHER_OPENMPI},
+        {"*HYDRA*", TOOL_LAUNCHER_HYDRA},
+        {"*Intel(R) MPI*", TOOL_LAUNCHER_HYDRA},
+        {"*", TOOL_LAUNCHER_NONE}
     };
-    const tool_launcher_word_t *one = known;
+    size_t i = 0;
 
-    while ((one->word != NULL) && strcmp(name, one->word)) {
-        ++one;
+    while (fnmatch(known[i].pattern, text, 0) != 0) {
+        ++i;
     }
-    return one->launcher;
+    return known[i].launcher;
 }
 
 static int tool_launcher_is_open_name(const char *name)
@@ -61,16 +47,16 @@ tool_launcher_t tool_launcher_detect(const char *command, char **version_p)
 {
     char *const argv[]       = {(char*)command, "--version", NULL};
     const char *name         = basename(command);
-    tool_launcher_t launcher = tool_launcher_of_name(name);
+    tool_launcher_t launcher = tool_launcher_look_up(name);
     char *text               = NULL;
 
     /* Only programs that are called like a launcher are run to be asked */
     if ((launcher != TOOL_LAUNCHER_NONE) ? (version_p != NULL) :
                                            tool_launcher_is_open_name(name)) {
-        text = tool_job_ask(argv, TOOL_PROBE_SECONDS);
+        text = tool_job_ask(argv, TOOL_PROBE_SECONDS, NULL, NULL);
     }
     if ((launcher == TOOL_LAUNCHER_NONE) && (text != NULL)) {
-        launcher = tool_launcher_of_version(text);
+        launcher = tool_launcher_look_up(text);
     }
     if (version_p != NULL) {
         *version_p = text;

@@ -12,8 +12,6 @@
 
 #define TOOL_PRELOAD "LD_PRELOAD"
 
-#define TOOL_ENV_TRACE "UCX_MD_HELPER_TRACE"
-
 /* A program that is compiled with AddressSanitizer does not start behind another preloaded
  * library, unless this option says that the order is meant */
 #define TOOL_ENV_ASAN   "ASAN_OPTIONS"
@@ -25,26 +23,16 @@
 
 extern char **environ;
 
-const char *tool_run_report(const tool_run_t *run)
+/* Before what is there */
+static void tool_run_put_first(const char *variable, const char *text)
 {
-    const char *value = run->values[TOOL_SETTING_REPORT];
+    const char *old = getenv(variable);
+    char *both;
 
-    if (value == NULL) {
-        value = getenv(TOOL_ENV_REPORT);
-    }
-    return ((value == NULL) || (*value == '\0')) ? NULL : value;
-}
-
-static void tool_run_set_preload(const tool_run_t *run)
-{
-    const char *old = getenv(TOOL_PRELOAD);
-    char *preload;
-
-    preload = ((old != NULL) && (*old != '\0')) ?
-                      tool_format("%s:%s", run->library, old) :
-                      tool_strdup(run->library);
-    setenv(TOOL_PRELOAD, preload, 1);
-    free(preload);
+    both = ((old != NULL) && (*old != '\0')) ? tool_format("%s:%s", text, old) :
+                                               tool_strdup(text);
+    setenv(variable, both, 1);
+    free(both);
 }
 
 /* For what runs on this host: to export it to others would clutter each command line for
@@ -52,16 +40,10 @@ static void tool_run_set_preload(const tool_run_t *run)
 static void tool_run_set_asan(void)
 {
     const char *old = getenv(TOOL_ENV_ASAN);
-    char *options;
 
-    if ((old != NULL) && (strstr(old, TOOL_ASAN_ORDER) != NULL)) {
-        return;
+    if ((old == NULL) || (strstr(old, TOOL_ASAN_ORDER) == NULL)) {
+        tool_run_put_first(TOOL_ENV_ASAN, TOOL_ASAN_ORDER "=0");
     }
-    options = ((old != NULL) && (*old != '\0')) ?
-                      tool_format("%s:" TOOL_ASAN_ORDER "=0", old) :
-                      tool_strdup(TOOL_ASAN_ORDER "=0");
-    setenv(TOOL_ENV_ASAN, options, 1);
-    free(options);
 }
 
 /* A % of a folder's name must not be expanded by the ranks */
@@ -82,17 +64,17 @@ static char *tool_run_quote_percent(const char *path)
 
 static void tool_run_set_report(const tool_run_t *run)
 {
-    const char *report = tool_run_report(run);
+    const char *report = getenv(TOOL_ENV_REPORT);
     char *dir, *value;
 
-    if ((report != NULL) && !strcasecmp(report, TOOL_REPORT_NONE)) {
-        unsetenv(TOOL_ENV_REPORT);
-    } else if (run->report_dir != NULL) {
+    if (run->report_dir != NULL) {
         dir   = tool_run_quote_percent(run->report_dir);
         value = tool_format("json:%s/%%h.%%p.json", dir);
         setenv(TOOL_ENV_REPORT, value, 1);
         free(value);
         free(dir);
+    } else if ((report != NULL) && !strcasecmp(report, TOOL_REPORT_NONE)) {
+        unsetenv(TOOL_ENV_REPORT);
     }
 }
 
@@ -126,6 +108,7 @@ static void tool_run_set_trace(const tool_run_t *run)
 static void tool_run_set_software_nic(tool_list_t *names)
 {
     static const char *const variables[][2] = {
+        {"UCX_TLS", TOOL_SOFTWARE_NIC_TLS},
         {"OMPI_MCA_pml", "ucx"},
         {"OMPI_MCA_pml_ucx_tls", "any"},
         {"OMPI_MCA_pml_ucx_devices", "any"},
@@ -134,7 +117,6 @@ static void tool_run_set_software_nic(tool_list_t *names)
     size_t i;
 
     setenv(TOOL_ENV_PIN, "y", 1);
-    setenv("UCX_TLS", TOOL_SOFTWARE_NIC_TLS, 0);
     tool_list_add(names, "UCX_TLS");
     for (i = 0; i < (sizeof(variables) / sizeof(variables[0])); ++i) {
         setenv(variables[i][0], variables[i][1], 0);
@@ -152,16 +134,10 @@ void tool_run_set_environment(const tool_run_t *run, tool_list_t *names)
     char *name;
     size_t i;
 
-    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
-        if (run->values[i] != NULL) {
-            setenv(tool_settings[i].variable, run->values[i], 1);
-        }
-    }
-
     setenv(TOOL_ENV_HELPER, "y", 1);
     tool_run_set_report(run);
     tool_run_set_trace(run);
-    tool_run_set_preload(run);
+    tool_run_put_first(TOOL_PRELOAD, run->library);
     tool_run_set_asan();
     tool_list_add(names, TOOL_PRELOAD);
     if (run->software_nic) {

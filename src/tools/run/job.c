@@ -20,16 +20,28 @@ typedef struct tool_job {
     sigset_t         waited; /* blocked and waited for; has SIGCHLD */
 } tool_job_t;
 
-static int tool_job_report_exec(const char *command, int error)
+int tool_job_exec(char *const *argv)
 {
-    tool_message("cannot run '%s': %s", command, strerror(error));
+    int error;
+
+    execvp(argv[0], argv);
+    error = errno;
+    tool_message("cannot run '%s': %s", argv[0], strerror(error));
     return (error == ENOENT) ? TOOL_EXIT_NOT_FOUND : TOOL_EXIT_CANNOT_EXEC;
 }
 
-int tool_job_exec(char *const *argv)
+pid_t tool_job_fork(int signo)
 {
-    execvp(argv[0], argv);
-    return tool_job_report_exec(argv[0], errno);
+    pid_t parent = getpid();
+    pid_t pid    = fork();
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, signo);
+        if (getppid() != parent) { /* it died before the prctl */
+            _exit(TOOL_EXIT_FAILED);
+        }
+    }
+    return pid;
 }
 
 static void tool_job_block_signals(tool_job_t *job)
@@ -60,28 +72,6 @@ static void tool_job_restore_signals(const tool_job_t *job)
     sigprocmask(SIG_SETMASK, &job->old_mask, NULL);
 }
 
-/* The child shares our memory until it is another program, so it can say why it
- * is none; meanwhile we stand still */
-static pid_t tool_job_start(const tool_job_t *job, char *const *argv,
-                            volatile int *error_p)
-{
-    pid_t parent = getpid();
-    pid_t pid    = vfork();
-
-    if (pid != 0) {
-        *error_p = (pid < 0) ? errno : *error_p;
-        return pid;
-    }
-
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent) { /* it did not die before the prctl */
-        tool_job_restore_signals(job);
-        execvp(argv[0], argv);
-        *error_p = errno;
-    }
-    _exit(TOOL_EXIT_CANNOT_EXEC);
-}
-
 static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
 {
     siginfo_t info;
@@ -107,77 +97,54 @@ static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
     }
 }
 
-int tool_job_wait(char *const *argv, int *started)
+int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
+                  void *arg)
 {
-    volatile int error = 0;
-    tool_job_t job;
-    pid_t pid;
-
-    tool_job_block_signals(&job);
-    pid      = tool_job_start(&job, argv, &error);
-    *started = (error == 0);
-
-    /* The signals stay blocked: one that came late shall not keep the caller
-     * from writing the report */
-    if (error == 0) {
-        return tool_job_forward_until_end(&job, pid);
-    }
-    if (pid > 0) {
-        waitpid(pid, NULL, 0);
-    }
-    return tool_job_report_exec(argv[0], error);
-}
-
-int tool_job_call(int (*func)(void *arg), void (*done)(void *arg), void *arg)
-{
-    pid_t parent = getpid();
-    int status   = TOOL_EXIT_FAILED;
+    int status = TOOL_EXIT_FAILED;
     tool_job_t job;
     pid_t pid;
 
     fflush(NULL); /* or both processes would write it */
     tool_job_block_signals(&job);
-    pid = fork();
+    pid = tool_job_fork(SIGTERM);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
         tool_job_restore_signals(&job);
-        exit((getppid() == parent) ? func(arg) : TOOL_EXIT_FAILED);
+        exit(func(arg));
     } else if (pid < 0) {
         tool_message("no process can be started: %m");
     } else {
         status = tool_job_forward_until_end(&job, pid);
     }
     if (done != NULL) {
-        done(arg);
+        done(arg, status);
     }
     tool_job_restore_signals(&job);
     return status;
 }
 
-static void tool_job_exec_asked(char *const *argv, unsigned seconds,
-                                int output, pid_t parent)
+/* The alarm must get through where a job's signals are blocked */
+static void tool_job_exec_asked(char *const *argv, unsigned seconds, int output)
 {
     int null = open("/dev/null", O_RDONLY);
+    sigset_t none;
 
     if (null >= 0) {
         dup2(null, STDIN_FILENO);
     }
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     alarm(seconds);
-    if (getppid() == parent) { /* it did not die before the prctl */
-        execvp(argv[0], argv);
-    }
+    execvp(argv[0], argv);
     _exit(TOOL_EXIT_CANNOT_EXEC);
 }
 
-char *tool_job_ask(char *const *argv, unsigned seconds)
+char *tool_job_ask(char *const *argv, unsigned seconds,
+                   void (*prepare)(void *arg), void *arg)
 {
-    char *text    = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
-    pid_t parent  = getpid();
-    size_t length = 0;
-    ssize_t got;
+    char *text = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
+    FILE *stream;
     int fds[2];
     pid_t pid;
 
@@ -186,19 +153,20 @@ char *tool_job_ask(char *const *argv, unsigned seconds)
         return text;
     }
 
-    pid = fork();
+    pid = tool_job_fork(SIGKILL);
     if (pid == 0) {
-        tool_job_exec_asked(argv, seconds, fds[1], parent);
+        if (prepare != NULL) {
+            prepare(arg);
+        }
+        tool_job_exec_asked(argv, seconds, fds[1]);
     }
 
     close(fds[1]);
-    while ((pid > 0) && (length < (TOOL_JOB_OUTPUT_MAX - 1)) &&
-           ((got = read(fds[0], text + length,
-                        TOOL_JOB_OUTPUT_MAX - 1 - length)) > 0)) {
-        length += got;
+    stream = fdopen(fds[0], "r");
+    if (stream != NULL) {
+        text[fread(text, 1, TOOL_JOB_OUTPUT_MAX - 1, stream)] = '\0';
+        fclose(stream);
     }
-    text[length] = '\0';
-    close(fds[0]);
     while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
     }
     return text;

@@ -217,11 +217,12 @@ static void tool_launcher_copy(tool_launcher_t launcher, char *const *argv,
     }
 }
 
-/* name;name;... after the list that is there */
-static char *tool_openmpi_env_list(const char *list, const tool_list_t *names)
+/* The names after the list that is there */
+static char *tool_launcher_append(const char *list, const char *separator,
+                                  const tool_list_t *names)
 {
-    char *ours   = tool_list_join(names, ";");
-    char *joined = tool_format("%s%s%s", list, (*list != '\0') ? ";" : "",
+    char *ours   = tool_list_join(names, separator);
+    char *joined = tool_format("%s%s%s", list, (*list != '\0') ? separator : "",
                                ours);
 
     free(ours);
@@ -244,7 +245,8 @@ tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
     while (tool_args_find(&args, mca)) {
         if ((args.span == 3) && !strcmp(argv[args.at + 1], TOOL_OMPI_LIST)) {
             tool_list_put(out, args.at + 2,
-                          tool_openmpi_env_list(argv[args.at + 2], names));
+                          tool_launcher_append(argv[args.at + 2], ";",
+                                               names));
             return 1;
         }
     }
@@ -253,7 +255,7 @@ tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
         return 0;
     }
 
-    joined = tool_openmpi_env_list(list, names);
+    joined = tool_launcher_append(list, ";", names);
     setenv(variable, joined, 1);
     free(joined);
     return 1;
@@ -306,7 +308,7 @@ static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
 /* The list of srun's --export with the names added; NULL when it stays */
 static char *tool_srun_extend(const char *list, const tool_list_t *names)
 {
-    char *copy, *rest, *part, *ours, *joined;
+    char *copy, *rest, *part;
     int has_all = 0;
 
     if (!strcasecmp(list, "NONE") || !strcasecmp(list, "NIL")) {
@@ -326,10 +328,7 @@ static char *tool_srun_extend(const char *list, const tool_list_t *names)
         return NULL;
     }
 
-    ours   = tool_list_join(names, ",");
-    joined = tool_format("%s,%s", list, ours);
-    free(ours);
-    return joined;
+    return tool_launcher_append(list, ",", names);
 }
 
 static void tool_srun_extend_option(const tool_args_t *args,

@@ -32,9 +32,10 @@ static const tool_library_t tool_library_mpich = {
 
 /* @return NULL if there is none. The folder only is resolved: an upgrade may
  *         move the link of the library itself. */
-static char *tool_library_try(const char *dir, const char *file)
+static char *tool_library_try(const char *dir, const char *below,
+                              const char *file)
 {
-    char *path  = tool_format("%s/%s", dir, file);
+    char *path  = tool_format("%s/%s%s", dir, below, file);
     char *found = NULL;
     char *name  = strrchr(path, '/');
     char *real_dir;
@@ -57,95 +58,61 @@ static char *tool_library_program_dir(void)
     char *path = realpath("/proc/self/exe", NULL);
     char *slash;
 
-    if (path != NULL) {
-        *strrchr(path, '/') = '\0';
-        slash               = strrchr(path, '/');
-        if ((slash != NULL) && !strcmp(slash, "/.libs")) {
-            *slash = '\0';
-        }
+    if (path == NULL) {
+        return tool_strdup("this program");
+    }
+    *strrchr(path, '/') = '\0';
+    slash               = strrchr(path, '/');
+    if ((slash != NULL) && !strcmp(slash, "/.libs")) {
+        *slash = '\0';
     }
     return path;
 }
 
-static char *tool_library_search(const tool_library_t *library)
+/* @return NULL after a message */
+static char *tool_library_get(const tool_library_t *library)
 {
-    static const char *const dirs[] = {"../lib", "../lib64"};
-    char *base                      = tool_library_program_dir();
-    char *found                     = NULL;
-    char *dir;
-    size_t i;
+    const char *told = getenv(TOOL_ENV_LIBDIR);
+    const char *file = library->installed;
+    char *base       = tool_library_program_dir();
+    char *found;
 
-    if (base != NULL) {
-        found = tool_library_try(base, library->built);
-        for (i = 0; (found == NULL) && (i < 2); ++i) {
-            dir   = tool_format("%s/%s", base, dirs[i]);
-            found = tool_library_try(dir, library->installed);
-            free(dir);
+    if ((told != NULL) && (*told != '\0')) {
+        found = tool_library_try(told, "", file);
+        if (found == NULL) {
+            tool_message("no readable %s in %s=%s", file, TOOL_ENV_LIBDIR,
+                         told);
+        }
+    } else {
+        found = tool_library_try(base, "", library->built) ?:
+                tool_library_try(base, "../lib/", file) ?:
+                tool_library_try(base, "../lib64/", file) ?:
+                tool_library_try(TOOL_LIBDIR, "", file);
+        if (found == NULL) {
+            tool_message("cannot find %s, neither beside %s nor in %s; set %s "
+                         "to its folder", file, base, TOOL_LIBDIR,
+                         TOOL_ENV_LIBDIR);
         }
     }
-    if (found == NULL) {
-        found = tool_library_try(TOOL_LIBDIR, library->installed);
-    }
-    if (found == NULL) {
-        tool_message("cannot find %s, neither beside %s nor in %s; set %s to "
-                     "its folder",
-                     library->installed, (base != NULL) ? base : "this program",
-                     TOOL_LIBDIR, TOOL_ENV_LIBDIR);
+    /* The loader splits at blanks and colons and expands $ORIGIN */
+    if ((found != NULL) && (strpbrk(found, " :$") != NULL)) {
+        tool_message("'%s' cannot be preloaded: LD_PRELOAD does not allow a "
+                     "blank, ':' or '$' in a path", found);
+        free(found);
+        found = NULL;
     }
     free(base);
     return found;
 }
 
-static char *tool_library_check(char *found)
-{
-    /* The loader splits at blanks and colons and expands $ORIGIN */
-    if ((found != NULL) && (strpbrk(found, " :$") != NULL)) {
-        tool_message("'%s' cannot be preloaded: LD_PRELOAD does not allow a "
-                     "blank, ':' or '$' in a path",
-                     found);
-        free(found);
-        return NULL;
-    }
-    return found;
-}
-
-/* @return What was found, then what is there already, which is freed; NULL if
- *         either is NULL */
-static char *tool_library_before(char *found, char *there)
-{
-    char *both = ((found == NULL) || (there == NULL)) ?
-                         NULL :
-                         tool_format("%s:%s", found, there);
-
-    free(found);
-    free(there);
-    return both;
-}
-
-static char *tool_library_get(const tool_library_t *library)
-{
-    const char *libdir = getenv(TOOL_ENV_LIBDIR);
-    char *found;
-
-    if ((libdir == NULL) || (*libdir == '\0')) {
-        return tool_library_check(tool_library_search(library));
-    }
-    found = tool_library_try(libdir, library->installed);
-    if (found == NULL) {
-        tool_message("no readable %s in %s=%s", library->installed,
-                     TOOL_ENV_LIBDIR, libdir);
-    }
-    return tool_library_check(found);
-}
-
-/* For the MPI of this launcher */
-static char *tool_library_get_firehose(tool_launcher_t launcher)
+/* For the MPI of this launcher; NULL after a message */
+static const tool_library_t *tool_library_firehose(tool_launcher_t launcher)
 {
     switch (launcher) {
     case TOOL_LAUNCHER_OPENMPI:
-        return tool_library_get(&tool_library_openmpi);
+        return &tool_library_openmpi;
     case TOOL_LAUNCHER_HYDRA:
-        return tool_library_get(&tool_library_mpich);
+        return &tool_library_mpich;
     default:
         tool_message("option --firehose needs Open MPI's or MPICH's mpirun as "
                      "the command, which tells the MPI, not %s; else preload "
@@ -157,14 +124,28 @@ static char *tool_library_get_firehose(tool_launcher_t launcher)
 
 char *tool_library_find(int pipeline, int firehose, tool_launcher_t launcher)
 {
-    char *all = tool_library_get(&tool_library_helper);
+    const tool_library_t *wanted[3] = {}; /* the first in front */
+    tool_list_t found               = TOOL_LIST_INITIALIZER;
+    size_t count                    = 0;
+    char *one, *all;
+    size_t i;
 
-    if ((all != NULL) && pipeline) {
-        all = tool_library_before(tool_library_get(&tool_library_pipeline),
-                                  all);
+    if (firehose) {
+        wanted[count] = tool_library_firehose(launcher);
+        if (wanted[count++] == NULL) {
+            return NULL;
+        }
     }
-    if ((all != NULL) && firehose) {
-        all = tool_library_before(tool_library_get_firehose(launcher), all);
+    if (pipeline) {
+        wanted[count++] = &tool_library_pipeline;
     }
+    wanted[count++] = &tool_library_helper;
+    for (i = 0; (i < count) && ((one = tool_library_get(wanted[i])) != NULL);
+         ++i) {
+        tool_list_add(&found, one);
+        free(one);
+    }
+    all = (i == count) ? tool_list_join(&found, ":") : NULL;
+    tool_list_cleanup(&found);
     return all;
 }

@@ -4,82 +4,99 @@
 #include <tools/doctor/doctor.h>
 #include <tools/report/report.h>
 
+#include <ucs/regcache/regcache.h>
+#include <uct/ib/helper_md/config/values.h>
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+static int tool_run_parse_policy(void *field, const char *value)
+{
+    return (tool_policy_find(value) < UCS_REGCACHE_POLICY_LAST) ? 0 : -1;
+}
+
+static int tool_run_parse_report(void *field, const char *value)
+{
+    uct_helper_report_dest_t dest;
+
+    return ((*value != '\0') && (!strcasecmp(value, TOOL_REPORT_NONE) ||
+                                 uct_helper_value_report(value, &dest))) ?
+                   0 : -1;
+}
+
+static int tool_run_parse_trace(void *field, const char *value)
+{
+    return (*value != '\0') ? tool_option_text(field, value) : -1;
+}
+
+int tool_run_parse_pin_cost(void *field, const char *value)
+{
+    double cost[2];
+
+    return (tool_option_cost(cost, value) == 0) ?
+                   tool_option_text(field, value) : -1;
+}
+
 #define TOOL_RUN_OFFSET(_field) offsetof(tool_run_t, _field)
 
-static const tool_option_t tool_run_options[] = {
-    {"trace", tool_option_text, TOOL_RUN_OFFSET(trace), NULL,
-     "DIR               record a trace of each rank in this folder"},
-    {"pipeline", NULL, TOOL_RUN_OFFSET(pipeline), NULL,
-     "               MPI programs' long messages go by the RDMA pipeline"},
-    {"firehose", NULL, TOOL_RUN_OFFSET(firehose), NULL,
-     "               MPI programs' puts to dynamic windows go by firehose"},
-    {"software-nic", NULL, TOOL_RUN_OFFSET(software_nic), NULL,
-     "           pin for real on a machine without RDMA"},
-    {"verbose", NULL, TOOL_RUN_OFFSET(verbose), NULL,
-     "                say what is set and run"},
+/* What is decided for each job; try decides it itself */
+static const tool_option_t tool_run_own_options[] = {
+    {"policy", tool_run_parse_policy, 0,
+     "predict, paper, rent, leave_pinned, on_demand, lru or overlap",
+     "POLICY when to register", TOOL_ENV_POLICY},
+    {"report", tool_run_parse_report, 0,
+     "stderr, FILE, json:FILE or none, where a FILE that begins with a word "
+     "and ':' is written ./FILE",
+     "REPORT stderr, FILE, json:FILE or none (%h host, %p pid, "
+     "%r rank)", TOOL_ENV_REPORT},
+    {"trace", tool_run_parse_trace, TOOL_RUN_OFFSET(trace), "a folder",
+     "DIR record a trace of each rank in this folder", NULL},
     {}
 };
 
-/* Of each setting the value, which is checked later */
-static void tool_run_settings(tool_option_t *options)
-{
-    int i;
+static const tool_option_t tool_run_options[] = {
+    {"max-slowdown", tool_option_share, TOOL_RUN_OFFSET(number),
+     "a share from 0.001% to 100%, such as 0.5% or 0.005",
+     "PERCENT of the run time that all memory left pinned would be worth",
+     TOOL_ENV_MAX_SLOWDOWN},
+    {"max-pinned", tool_option_size, TOOL_RUN_OFFSET(number),
+     "a whole number with an optional K, M, G or T, or inf",
+     "SIZE ceiling of registered memory per domain",
+     TOOL_ENV_MAX_PINNED},
+    {"node-max-pinned", tool_option_size, TOOL_RUN_OFFSET(number),
+     "a whole number with an optional K, M, G or T, or inf",
+     "SIZE budget of registered memory for all ranks of a node",
+     "UCX_MD_HELPER_NODE_MAX_PINNED"},
+    {"pin-cost", tool_run_parse_pin_cost, TOOL_RUN_OFFSET(pin_cost),
+     TOOL_PIN_COST_ALLOWED,
+     "BASE,PERPAGE modelled cost of a registration, added to the real one",
+     TOOL_ENV_PIN_COST},
+    {"pipeline", NULL, TOOL_RUN_OFFSET(pipeline), NULL,
+     " MPI programs' long messages go by the RDMA pipeline", NULL},
+    {"firehose", NULL, TOOL_RUN_OFFSET(firehose), NULL,
+     " MPI programs' puts to dynamic windows go by firehose", NULL},
+    {"software-nic", NULL, TOOL_RUN_OFFSET(software_nic), NULL,
+     " pin for real on a machine without RDMA", NULL},
+    {"verbose", NULL, TOOL_RUN_OFFSET(verbose), NULL,
+     " say what is set and run", NULL},
+    {}
+};
 
-    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
-        options[i] = (tool_option_t){
-            tool_settings[i].name, tool_option_text,
-            TOOL_RUN_OFFSET(values) + i * sizeof(const char*), NULL,
-            tool_settings[i].help
-        };
-    }
-}
-
-void tool_run_help(FILE *stream)
-{
-    tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
-
-    tool_run_settings(settings);
-    tool_options_help(settings, stream);
-    tool_options_help(tool_run_options, stream);
-}
-
-static void tool_run_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s run [option]... [--] COMMAND [argument]...\n\n"
-            "Run a program, or an MPI job by its launcher, with the "
-            "helper.\n\n",
-            TOOL_NAME);
-    tool_run_help(stream);
-    fprintf(stream,
-            "  --help                   show this text\n\n"
-            "Without --report the ranks' reports are merged into one table, "
-            "which goes to\nstderr when the command ends. See "
-            "ucx-helper(1).\n");
-}
+static const tool_usage_t tool_run_usage = {
+    "[option]... [--] COMMAND [argument]...",
+    "Run a program, or an MPI job by its launcher, with the helper.\n",
+    "Without --report the ranks' reports are merged into one table, which goes to\n"
+    "stderr when the command ends. See ucx-helper(1).\n"
+};
 
 static int tool_run_check(const tool_run_t *run, const char *name)
 {
-    int i;
-
-    for (i = 0; i < TOOL_SETTING_COUNT; ++i) {
-        if ((run->values[i] != NULL) &&
-            (tool_setting_check(&tool_settings[i], run->values[i]) != 0)) {
-            return -1;
-        }
-    }
-    if ((run->trace != NULL) && (*run->trace == '\0')) {
-        return tool_options_refuse("trace", "", "a folder");
-    }
     if (*run->command == NULL) {
         tool_message("no command given (see %s %s --help)", TOOL_NAME, name);
         return -1;
     }
-    if ((run->values[TOOL_SETTING_PIN_COST] != NULL) && !run->software_nic &&
+    if ((run->pin_cost != NULL) && !run->software_nic &&
         (getenv(TOOL_ENV_PIN) == NULL)) {
         tool_message("option --pin-cost needs --software-nic");
         return -1;
@@ -88,14 +105,12 @@ static int tool_run_check(const tool_run_t *run, const char *name)
 }
 
 int tool_run_parse(tool_run_t *run, int argc, char **argv,
-                   tool_options_t more, void (*usage)(FILE *stream))
+                   tool_options_t more, const tool_usage_t *usage)
 {
-    tool_option_t settings[TOOL_SETTING_COUNT + 1] = {};
     int status;
 
-    tool_run_settings(settings);
     status = tool_options_parse(argc, argv, "+", (const tool_options_t[]){
-            {settings, run}, {tool_run_options, run}, more, {}}, usage);
+            more, {tool_run_options, run}, {}}, usage);
     if (status >= 0) {
         return status;
     }
@@ -109,36 +124,30 @@ int tool_run_parse(tool_run_t *run, int argc, char **argv,
     return (run->library != NULL) ? -1 : TOOL_EXIT_FAILED;
 }
 
-/* What would lose a report that the user asked for is said at once; the job
- * runs all the same, as it would with a report that fails later */
-static void tool_run_warn_report(const tool_run_t *run)
+/* The file of `FILE` or `json:FILE`, NULL where there is none */
+static const char *tool_run_report_file(const char *report)
 {
-    const char *report = tool_run_report(run);
-    const char *file   = (report != NULL) ? tool_report_option_file(report) :
-                                            NULL;
-    const char *slash;
-    char *dir;
+    uct_helper_report_dest_t dest;
 
-    if (file == NULL) {
-        return;
+    if (!strcasecmp(report, TOOL_REPORT_NONE) ||
+        !uct_helper_value_report(report, &dest) || (dest.stream > 0) ||
+        (dest.kind == UCT_HELPER_REPORT_NONE)) {
+        return NULL;
     }
+    return report + strlen(report) - strlen(dest.path);
+}
 
-    if ((run->launcher != TOOL_LAUNCHER_NONE) && (strstr(file, "%p") == NULL) &&
-        (strstr(file, "%r") == NULL)) {
+/* What would lose reports is said at once, unless the ranks say it themselves */
+static void tool_run_warn_report(const tool_run_t *run, const char *report)
+{
+    const char *file = tool_run_report_file(report);
+
+    if ((file != NULL) && (run->launcher != TOOL_LAUNCHER_NONE) &&
+        (strstr(file, "%p") == NULL) && (strstr(file, "%r") == NULL)) {
         tool_message("all ranks of a host will write the same report '%s'; "
                      "add %%r (rank) or %%p (pid)",
                      file);
     }
-
-    slash = strrchr(file, '/');
-    dir   = (slash == NULL) ? tool_strdup(".") :
-                              tool_format("%.*s", (int)(slash - file) + 1,
-                                          file);
-    if ((strchr(dir, '%') == NULL) && (access(dir, W_OK | X_OK) != 0)) {
-        tool_message("the report's folder '%s' cannot be written here: %m",
-                     dir);
-    }
-    free(dir);
 }
 
 char *tool_run_make_dir(void)
@@ -186,41 +195,51 @@ void tool_run_prepare(const tool_run_t *run, tool_list_t *command)
     tool_list_cleanup(&names);
 }
 
-static int tool_run_start(const tool_run_t *run, char *const *command)
+static int tool_run_exec(void *arg)
 {
-    int other_hosts = tool_launcher_names_hosts(run->launcher, run->command);
-    int status, started;
+    tool_list_t command = TOOL_LIST_INITIALIZER;
 
-    if (run->report_dir == NULL) {
-        return tool_job_exec(command);
+    tool_run_prepare(arg, &command);
+    return tool_job_exec(command.items);
+}
+
+/* Nothing is said where nothing was started */
+static void tool_run_done(void *arg, int status)
+{
+    const tool_run_t *run = arg;
+    int other_hosts       = tool_launcher_names_hosts(run->launcher,
+                                                      run->command);
+
+    if (((status == TOOL_EXIT_CANNOT_EXEC) || (status == TOOL_EXIT_NOT_FOUND)) &&
+        (rmdir(run->report_dir) == 0)) {
+        return;
     }
-
-    status = tool_job_wait(command, &started);
-    if (started && (tool_report_finish_run(run->report_dir, other_hosts) == 0) &&
+    if ((tool_report_finish_run(run->report_dir, other_hosts) == 0) &&
         !other_hosts) {
         tool_doctor_short(run);
     }
     tool_report_remove_dir(run->report_dir);
-    return status;
 }
 
 int tool_run_main(int argc, char **argv)
 {
-    tool_run_t run      = {};
-    tool_list_t command = TOOL_LIST_INITIALIZER;
+    tool_run_t run = {};
+    const char *report;
     int status;
 
-    status = tool_run_parse(&run, argc, argv, (tool_options_t){},
-                            tool_run_usage);
+    status = tool_run_parse(&run, argc, argv, (tool_options_t){
+            tool_run_own_options, &run}, &tool_run_usage);
     if (status < 0) {
-        tool_run_warn_report(&run);
-        if (tool_run_report(&run) == NULL) {
+        report = getenv(TOOL_ENV_REPORT);
+        if ((report != NULL) && (*report != '\0')) {
+            tool_run_warn_report(&run, report);
+        } else {
             run.report_dir = tool_run_make_dir();
         }
-        tool_run_prepare(&run, &command);
-        status = tool_run_start(&run, command.items);
+        status = (run.report_dir != NULL) ?
+                         tool_job_call(tool_run_exec, tool_run_done, &run) :
+                         tool_run_exec(&run);
     }
-    tool_list_cleanup(&command);
     free(run.report_dir);
     free(run.library);
     return status;

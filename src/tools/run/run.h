@@ -4,56 +4,25 @@
 
 #include <tools/tool.h>
 
+#include <sys/types.h>
+
 /* What the files of `run` share. */
 
-/*
- * settings.c: the options that mirror one of the environment. One table holds
- * name, variable, allowed values and their check.
- */
-
 #define TOOL_ENV_HELPER   "UCX_MD_HELPER"
+#define TOOL_ENV_POLICY   "UCX_MD_HELPER_POLICY"
 #define TOOL_ENV_REPORT   "UCX_MD_HELPER_REPORT"
+#define TOOL_ENV_MAX_SLOWDOWN "UCX_MD_HELPER_MAX_SLOWDOWN"
+#define TOOL_ENV_MAX_PINNED   "UCX_MD_HELPER_MAX_PINNED"
+#define TOOL_ENV_TRACE    "UCX_MD_HELPER_TRACE"
 #define TOOL_ENV_PIN      "UCX_MD_PIN"
 #define TOOL_ENV_PIN_COST "UCX_MD_PIN_COST"
 
 /** `--report` value that asks for no report at all. */
 #define TOOL_REPORT_NONE "none"
 
-/** One option with a value. */
-typedef struct tool_setting {
-    const char *name;                 /**< Long option without dashes */
-    const char *variable;             /**< Environment variable it sets */
-    const char *help;                 /**< Name of the value, and one line */
-    const char *allowed;              /**< What the check accepts, in words */
-    int        (*check)(const char *value); /**< 0 when allowed */
-} tool_setting_t;
-
-/** All settings, ended by one without a name. */
-extern const tool_setting_t tool_settings[];
-
-/** How many there are. */
-#define TOOL_SETTING_COUNT 6
-
-/** Some of them, by their place in the table. */
-#define TOOL_SETTING_POLICY       0
-#define TOOL_SETTING_MAX_SLOWDOWN 1
-#define TOOL_SETTING_MAX_PINNED   2
-#define TOOL_SETTING_REPORT       4
-#define TOOL_SETTING_PIN_COST     5
-
-/**
- * Check @a value; when it is not allowed, print a line that names the option,
- * the value and what is allowed.
- *
- * @return 0, or -1 when it is not allowed.
- */
-int tool_setting_check(const tool_setting_t *setting, const char *value);
-
-/**
- * @return The file of a report option (`FILE` or `json:FILE`), NULL when it
- *         names none.
- */
-const char *tool_report_option_file(const char *value);
+/** What `--pin-cost` may be, in words. */
+#define TOOL_PIN_COST_ALLOWED \
+    "two times, such as 5us,100ns (ns, us, ms or s; at most 1s and 1ms)"
 
 /*
  * environment.c: what `run` was asked for, and the environment in which it starts
@@ -68,9 +37,14 @@ typedef enum tool_launcher {
     TOOL_LAUNCHER_SRUN     /**< All is forwarded unless restricted */
 } tool_launcher_t;
 
-/** The command line. */
+/** The command line. Options that mirror a variable of the environment are in
+ *  that from when they were read. */
 typedef struct tool_run {
-    const char      *values[TOOL_SETTING_COUNT]; /**< NULL where not given */
+    union {
+        uint64_t    bytes;
+        double      share;
+    } number;                    /**< of such an option; nobody reads it */
+    const char      *pin_cost;   /**< NULL: not given */
     const char      *trace;      /**< folder, NULL: no trace */
     int             software_nic;
     int             pipeline;    /**< its MPI layer as well */
@@ -80,24 +54,23 @@ typedef struct tool_run {
     tool_launcher_t launcher;    /**< of the command */
     char            *library;    /**< for LD_PRELOAD */
     char            *report_dir; /**< our own, NULL when ranks report
-                                      elsewhere */
+                                      elsewhere, or not at all */
 } tool_run_t;
 
 /**
- * Read a command line: run's options, those of a further table, and the command.
- * Then find its launcher and the library.
+ * Read a command line: the options of a job, those of a further table, and the
+ * command. Then find its launcher and the library.
  *
  * @param [out] run    All zero before.
- * @param [in]  more   Further options; an empty table: none.
- * @param [in]  usage  Prints the help, with @ref tool_run_help.
+ * @param [in]  more   The further options.
  *
  * @return -1 to go on, or the status to exit with, after a message.
  */
 int tool_run_parse(tool_run_t *run, int argc, char **argv,
-                   tool_options_t more, void (*usage)(FILE *stream));
+                   tool_options_t more, const tool_usage_t *usage);
 
-/** Print the lines of run's options. */
-void tool_run_help(FILE *stream);
+/** The value of `--pin-cost`, a text. */
+int tool_run_parse_pin_cost(void *field, const char *value);
 
 /**
  * Set this process's environment for the command, and make the command line that
@@ -112,9 +85,6 @@ void tool_run_prepare(const tool_run_t *run, tool_list_t *command);
  * @return Its path, which the caller frees; NULL with errno set.
  */
 char *tool_run_make_dir(void);
-
-/** @return The report as the ranks will see it, NULL when there is none. */
-const char *tool_run_report(const tool_run_t *run);
 
 /**
  * Set this process's environment for the command.
@@ -192,38 +162,35 @@ char *tool_library_find(int pipeline, int firehose, tool_launcher_t launcher);
 int tool_job_exec(char *const *argv);
 
 /**
- * Run the command as a child and wait for its end. Signals that ask a job to
- * do something (HUP, INT, QUIT, USR1, USR2, ALRM, TERM, XCPU) are handed on,
- * except those that the terminal's keys send, for these reach the child by
- * themselves. The child starts with the signal mask and dispositions that
- * this process was started with, and is asked to terminate if this process is
- * killed.
- *
- * @param started  Receives zero when the command could not be started.
- *
- * @return The command's exit status, 128+signal when a signal ended it, as
- *         tool_job_exec() when it could not be started.
- */
-int tool_job_wait(char *const *argv, int *started);
-
-/**
- * The same of a function, in a process of its own, in which nothing that it does
- * can keep this one from going on. It starts with the signals as they were, and
- * what it returns is its exit status.
+ * Call a function, which may become another program, in a process of its own and
+ * wait for its end. Signals that ask a job to do something (HUP, INT, QUIT, USR1,
+ * USR2, ALRM, TERM, XCPU) are handed on, except those that the terminal's keys
+ * send, for these reach the child by themselves. The child starts with the signal
+ * mask and dispositions that this process was started with, and is asked to
+ * terminate if this process is killed.
  *
  * @param done  Called when it has ended, whatever way, before a signal that
  *              came late is obeyed; NULL: nothing.
+ *
+ * @return The exit status, of the function what it returned, 128+signal when a
+ *         signal ended it.
  */
-int tool_job_call(int (*func)(void *arg), void (*done)(void *arg), void *arg);
+int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
+                  void *arg);
+
+/** fork(); the child gets a signal when this process ends. */
+pid_t tool_job_fork(int signo);
 
 /**
  * Run a program that answers, with nothing to read.
  *
  * @param seconds  It is killed after that time, and when this process ends.
+ * @param prepare  Called in its process before; NULL: nothing.
  *
  * @return What it wrote to stdout and stderr, 64 KiB at most, which the caller
  *         frees; empty where it could not be run.
  */
-char *tool_job_ask(char *const *argv, unsigned seconds);
+char *tool_job_ask(char *const *argv, unsigned seconds,
+                   void (*prepare)(void *arg), void *arg);
 
 #endif

@@ -6,7 +6,6 @@
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/sync/atomic.h>
-#include <uct/ib/helper_md/config/values.h>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -131,9 +130,8 @@ static pid_t tool_try_tee(const char *file)
         (pipe2(fds, O_CLOEXEC) != 0)) {
         return -1;
     }
-    pid = fork();
+    pid = tool_job_fork(SIGKILL);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(fds[1], STDOUT_FILENO);
         execvp(argv[0], argv);
         _exit(TOOL_EXIT_CANNOT_EXEC);
@@ -170,6 +168,8 @@ static int tool_try_exec(void *arg)
     tool_list_t limited = TOOL_LIST_INITIALIZER;
     size_t i;
 
+    setenv(TOOL_ENV_POLICY,
+           ucs_regcache_policy_names[try->runs[try->run_count].policy], 1);
     tool_run_prepare(&try->run, &command);
     dup2(STDERR_FILENO, STDOUT_FILENO);
     if ((try->run.trace == NULL) || (try->limit == 0)) {
@@ -221,7 +221,6 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
     run->policy         = policy;
     try->run.report_dir = tool_format("%s/%zu", try->dir, try->run_count);
     try->run.trace      = (try->run_count == 0) ? try->traces : NULL;
-    try->run.values[TOOL_SETTING_POLICY] = ucs_regcache_policy_names[policy];
     if (try->input >= 0) {
         lseek(STDIN_FILENO, try->input, SEEK_SET);
     }
@@ -256,29 +255,21 @@ static int tool_try_run(tool_try_t *try, ucs_regcache_policy_t policy)
 
 /* --- Forecast ------------------------------------------------------------- */
 
-/* @return A setting as the ranks had it, NULL: the default */
-static const char *tool_try_setting(const tool_try_t *try, int setting)
-{
-    const char *value = try->run.values[setting];
-
-    return (value != NULL) ? value : getenv(tool_settings[setting].variable);
-}
-
 /* The ranks' options; of a job that was cut without those of a ucx.conf */
 static void tool_try_set_options(tool_try_t *try)
 {
     const json_t *total     = try->runs[0].merge.total;
     replay_params_t *params = &try->options.params;
-    const char *ceiling     = tool_try_setting(try, TOOL_SETTING_MAX_PINNED);
-    const char *slowdown    = tool_try_setting(try, TOOL_SETTING_MAX_SLOWDOWN);
+    const char *ceiling     = getenv(TOOL_ENV_MAX_PINNED);
+    const char *slowdown    = getenv(TOOL_ENV_MAX_SLOWDOWN);
     const char *least       = getenv("UCX_MD_HELPER_MIN_SIZE");
     const char *region      = getenv("UCX_MD_HELPER_REGION_BYTES");
 
     if (ceiling != NULL) {
-        tool_units_parse_size(ceiling, &try->options.ceiling.bytes);
+        tool_option_size(&try->options.ceiling.bytes, ceiling);
     }
     if (least != NULL) {
-        tool_units_parse_size(least, &try->options.min_size);
+        tool_option_size(&try->options.min_size, least);
     }
     if (total != NULL) {
         params->max_slowdown = tool_report_number(total, "max_slowdown");
@@ -286,10 +277,10 @@ static void tool_try_set_options(tool_try_t *try)
         return;
     }
     if (slowdown != NULL) {
-        (void)uct_helper_value_share(slowdown, &params->max_slowdown);
+        (void)tool_option_share(&params->max_slowdown, slowdown);
     }
     if (region != NULL) {
-        tool_units_parse_size(region, &params->region_bytes);
+        tool_option_size(&params->region_bytes, region);
     }
 }
 
@@ -445,58 +436,39 @@ static int tool_try_go(void *arg)
     return tool_try_print(try);
 }
 
-static void tool_try_done(void *arg)
+static void tool_try_done(void *arg, int status)
 {
     tool_report_remove_dir(((tool_try_t*)arg)->dir);
 }
 
-static void tool_try_usage(FILE *stream)
-{
-    fprintf(stream,
-            "Usage: %s try [option]... [--] COMMAND [argument]...\n\n"
-            "Run a job with everything left pinned and replay what each policy "
-            "would have\nheld; then run the two best and leave pinned in turn, "
-            "four runs at most. Prints\none table and one advice. The job's "
-            "output goes to stderr.\n\n"
-            "  --once                   the forecast of one run\n"
-            "  --limit TIME             end it after that: a forecast by what was seen\n"
-            "  --json                   print one JSON object\n"
-            "  --plot FILE              draw what each policy holds, .svg or "
-            ".png\n"
-            "and, for all runs (--policy, --report and --trace are set by try):\n",
-            TOOL_NAME);
-    tool_run_help(stream);
-    fprintf(stream, "  --help                   show this text\n");
-}
+static const tool_usage_t tool_try_usage = {
+    "[option]... [--] COMMAND [argument]...",
+    "Run a job with everything left pinned and replay what each policy would have\n"
+    "held; then run the two best and leave pinned in turn, four runs at most. Prints\n"
+    "one table and one advice. The job's output goes to stderr.\n", NULL
+};
 
 static int tool_try_parse_limit(void *field, const char *value)
 {
-    double *seconds = field;
-
-    return ((tool_units_parse_time(value, seconds) == 0) && (*seconds >= 1)) ? 0 : -1;
+    return ((tool_option_time(field, value) == 0) && (*(double*)field >= 1)) ?
+                   0 : -1;
 }
 
 #define TOOL_TRY_OPTION(_field) offsetof(tool_try_t, _field)
 
 static const tool_option_t tool_try_options[] = {
+    {"once", NULL, TOOL_TRY_OPTION(is_once), NULL,
+     " the forecast of one run", NULL},
     {"limit", tool_try_parse_limit, TOOL_TRY_OPTION(limit),
-     "a time such as 90s or 5m, at least 1s", NULL},
-    {"once", NULL, TOOL_TRY_OPTION(is_once), NULL, NULL},
-    {"json", NULL, TOOL_TRY_OPTION(is_json), NULL, NULL},
-    {"plot", tool_option_text, TOOL_TRY_OPTION(plot), NULL, NULL},
+     "a time such as 90s or 5m, at least 1s",
+     "TIME end it after that: a forecast by what was seen", NULL},
+    {"json", NULL, TOOL_TRY_OPTION(is_json), NULL,
+     " print one JSON object", NULL},
+    {"plot", replay_option_picture, TOOL_TRY_OPTION(plot),
+     REPLAY_PICTURE_ALLOWED,
+     "FILE draw what each policy holds, .svg or .png", NULL},
     {}
 };
-
-static int tool_try_check(const tool_try_t *try)
-{
-    if ((try->run.values[TOOL_SETTING_POLICY] != NULL) ||
-        (try->run.values[TOOL_SETTING_REPORT] != NULL) ||
-        (try->run.trace != NULL)) {
-        tool_message("--policy, --report and --trace are set by try itself");
-        return -1;
-    }
-    return (try->plot != NULL) ? replay_plot_check("plot", try->plot) : 0;
-}
 
 int tool_try_main(int argc, char **argv)
 {
@@ -505,17 +477,14 @@ int tool_try_main(int argc, char **argv)
 
     replay_options_init(&try.options);
     status = tool_run_parse(&try.run, argc, argv, (tool_options_t){
-            tool_try_options, &try}, tool_try_usage);
+            tool_try_options, &try}, &tool_try_usage);
     if (status >= 0) {
         return status;
-    }
-    if (tool_try_check(&try) != 0) {
-        return TOOL_EXIT_USAGE;
     }
     try.dir = tool_run_make_dir();
     status  = TOOL_EXIT_FAILED;
     if (try.dir != NULL) {
-        unsetenv("UCX_MD_HELPER_TRACE");
+        unsetenv(TOOL_ENV_TRACE);
         try.traces   = tool_format("%s/traces", try.dir);
         try.start_ns = ucs_clock_now();
         try.input    = lseek(STDIN_FILENO, 0, SEEK_CUR);

@@ -77,7 +77,7 @@ protected:
     {
         replay_figures_t figures;
 
-        replay_model_limit(&m_trace, &m_cost, &figures, nullptr);
+        replay_model_pages(&m_trace, 0, &m_cost, &figures, nullptr);
         return figures;
     }
 
@@ -85,7 +85,7 @@ protected:
     {
         replay_figures_t figures;
 
-        replay_model_leave(&m_trace, &m_cost, &figures, nullptr);
+        replay_model_pages(&m_trace, 1, &m_cost, &figures, nullptr);
         return figures;
     }
 

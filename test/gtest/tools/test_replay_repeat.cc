@@ -163,7 +163,7 @@ TEST_F(test_replay_repeat, what_is_lost_first_is_told_apart)
 
     EXPECT_GT(once, 0);
     EXPECT_GT(m_figures.once.first_ns, 0);
-    EXPECT_EQ(PAGE, m_figures.once.pinned_peak_bytes);
+    EXPECT_EQ(PAGE, m_figures.once.stats.pinned_peak_bytes);
     EXPECT_GT(steady, 20 * once);
 
     run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
