@@ -35,8 +35,9 @@ BEGIN_C_DECLS
 #define UCS_SCOUT_OVERDUE_NS UINT64_C(1000000000)
 
 /** Nanoseconds for which the scout offers its core to others before a turn comes although
- *  they take it: the length of most communications. At half of that more turns are
- *  waited for, at twice that more come too late beside other processes. */
+ *  they take it: the length of most communications. Half of it gives more turns that
+ *  ranks wait for, twice as much later ones. Without an end a helper on busy cores
+ *  would not learn that its work is waited for. */
 #define UCS_SCOUT_PATIENCE_NS UINT64_C(10000000)
 
 typedef struct ucs_scout *ucs_scout_h;
