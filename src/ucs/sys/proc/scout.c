@@ -205,7 +205,7 @@ static void ucs_scout_until_idle(ucs_scout_h scout)
              (now - begin < UCS_SCOUT_PATIENCE_NS));
 }
 
-/* This thread runs only if a core is idle */
+/* The scout's part of a turn */
 static void ucs_scout_give(ucs_scout_h scout)
 {
     uint32_t turn = UCS_SCOUT_LOOKS;

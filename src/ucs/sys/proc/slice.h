@@ -7,7 +7,7 @@
 BEGIN_C_DECLS
 
 /**
- * Give the processor to whoever wakes up on it, at once.
+ * Let a thread that wakes up on the caller's processor have it at once.
  *
  * Since Linux 6.6 a thread that wakes up waits until the running one has had
  * its time slice, up to 2.8 ms, or until the next tick. Since Linux 6.12 it

@@ -108,8 +108,8 @@ static int uct_helper_md_survey(const uct_helper_md_t *md)
     return place->is_surveyed;
 }
 
-/* With its scout, to idle processors, near a device if there are such. The user's list comes
- * first. */
+/* With its scout, to idle processors, near a device if there are such. The
+ * user's list comes first. */
 static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
 {
     uct_helper_place_t *place = &uct_helper_place;
@@ -278,8 +278,7 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
     uct_helper_md_rest(md, place->rests);
     ucs_thread_delays(md->thread, &worked, &delayed);
     ucs_regcache_set_wanted(md->cache,
-                            ucs_node_wanted(md->node, now, worked,
-                                            delayed),
+                            ucs_node_wanted(md->node, now, worked, delayed),
                             place->waits);
     return place->rests ? place->turn_at : 0;
 }
