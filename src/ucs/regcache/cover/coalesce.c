@@ -34,7 +34,23 @@ typedef struct ucs_regcache_coalescing {
     int                    is_tight; /* what shares a page is taken in */
 } ucs_regcache_coalescing_t;
 
-static int ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
+/* Of two ranges of which one has what nobody asked for, would others be given access
+ * to that which it lacks? */
+static int ucs_regcache_coalesce_gives(ucs_regcache_h cache,
+                                       const ucs_regcache_request_t *whole,
+                                       const ucs_regcache_region_t *region)
+{
+    const ucs_regcache_cover_t *cover = &cache->config.cover;
+    unsigned access                   = ucs_load_relaxed(&region->access);
+
+    return (cover->kind != UCS_REGCACHE_COVER_REMOTE) &&
+           (((region->is_cover ? whole->access & ~access : 0) |
+             (whole->is_cover ? access & ~whole->access : 0)) &
+            cover->remote_mask);
+}
+
+static int ucs_regcache_coalesce_is_part(ucs_regcache_h cache,
+                                         const ucs_regcache_coalescing_t *merge,
                                          const ucs_regcache_region_t *region)
 {
     uintptr_t start = ucs_max(merge->whole.start, region->node.start);
@@ -54,7 +70,8 @@ static int ucs_regcache_coalesce_is_part(const ucs_regcache_coalescing_t *merge,
     if ((region->size_class != UCS_REGCACHE_CLASS_MANAGED) ||
         ucs_load_relaxed(&region->is_window) ||
         (ucs_load_relaxed(&region->idle) == UCS_REGCACHE_IDLE_DROP) ||
-        (whole > merge->max)) {
+        (whole > merge->max) ||
+        ucs_regcache_coalesce_gives(cache, &merge->whole, region)) {
         return 0;
     }
     length = ucs_min(length, merge->whole.end - merge->whole.start);
@@ -74,7 +91,7 @@ ucs_regcache_coalesce_find_at(ucs_regcache_h cache,
          region = ucs_regcache_index_next(&cache->index, region, start, end)) {
         if (((region->node.start < merge->whole.start) ||
              (region->node.end > merge->whole.end)) &&
-            ucs_regcache_coalesce_is_part(merge, region)) {
+            ucs_regcache_coalesce_is_part(cache, merge, region)) {
             return region;
         }
     }

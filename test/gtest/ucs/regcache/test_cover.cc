@@ -189,6 +189,42 @@ TEST_F(test_cover_local, uses_of_the_program_alone_are_covered)
     unmap_all(6);
 }
 
+/* Nor does a use that lies in one give others access to the rest */
+TEST_F(test_cover_local, a_key_grants_nothing_of_an_idle_cover)
+{
+    m_world.open();
+    map_all(64, LOCAL);
+    unmap_all(8);
+    map(10, OWN);
+    const auto &own = m_world.live.at((uintptr_t)m_memhs.back());
+    EXPECT_EQ(piece(10), own.start);
+    EXPECT_EQ(PIECE, own.length);
+    unmap_all(9);
+}
+
+/* Nor one that lies across its end and across what others may reach */
+TEST_F(test_cover_local, a_key_grants_nothing_of_a_cover_by_way_of_a_third)
+{
+    for (unsigned begin : {0, 3}) {
+        m_world.open();
+        map(2, LOCAL);
+        map(3, LOCAL);
+        EXPECT_EQ(piece(5), end()); /* a cover of 3 and 4 */
+        unmap_all(10);
+        m_world.touch(piece((begin == 0) ? 0 : 5), PIECE);
+        m_world.use(piece(begin) + PIECE / 2,
+                    ((begin == 0) ? 3 : 2) * PIECE, 0, 1, LOCAL);
+        for (const auto &entry : m_world.live) {
+            if (entry.second.flags & regcache_world::REMOTE_GET) {
+                EXPECT_TRUE((entry.second.start >= piece(5)) ||
+                            (entry.second.start + entry.second.length <=
+                             piece(3) + PIECE / 2));
+            }
+        }
+        m_world.close();
+    }
+}
+
 TEST_F(test_cover, not_of_neighbours_with_other_access)
 {
     m_world.open();
