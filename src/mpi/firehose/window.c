@@ -32,9 +32,9 @@ static size_t firehose_mpi_memory(void)
     at     = (*end == '\0') ? NULL : strchr(units, *end);
     if ((end == value) || (*value == '-') || ((*end != '\0') && (at == NULL)) ||
         ((at != NULL) && (end[1] != '\0'))) {
-        fprintf(stderr, "firehose: FIREHOSE_MPI_MEMORY=%s: a number of "
-                        "bytes, perhaps with k, m or g behind; taken as %lu\n",
-                value, FIREHOSE_MPI_MEMORY);
+        fprintf(stderr, "firehose: FIREHOSE_MPI_MEMORY: '%s' is not valid, "
+                        "allowed: bytes with an optional k, m or g; taken as "
+                        "%lu\n", value, FIREHOSE_MPI_MEMORY);
         return FIREHOSE_MPI_MEMORY;
     }
     return number << ((at == NULL) ? 0 : 10 * ((at - units) / 2 + 1));

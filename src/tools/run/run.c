@@ -44,7 +44,9 @@ int tool_run_parse_pin_cost(void *field, const char *value)
 static const tool_option_t tool_run_own_options[] = {
     {"policy", tool_run_parse_policy, 0,
      "predict, paper, rent, leave_pinned, on_demand, lru or overlap",
-     "POLICY when to register", TOOL_ENV_POLICY},
+     "POLICY after a use: predict (default), rent, on_demand,\n"
+     "                              leave_pinned, overlap, lru or paper",
+     TOOL_ENV_POLICY},
     {"report", tool_run_parse_report, 0,
      "stderr, FILE, json:FILE or none, where a FILE that begins with a word "
      "and ':' is written ./FILE",
@@ -62,7 +64,7 @@ static const tool_option_t tool_run_options[] = {
      TOOL_ENV_MAX_SLOWDOWN},
     {"max-pinned", tool_option_size, TOOL_RUN_OFFSET(number),
      "a whole number with an optional K, M, G or T, or inf",
-     "SIZE ceiling of registered memory per domain",
+     "SIZE ceiling of registered memory of each rank on each device",
      TOOL_ENV_MAX_PINNED},
     {"node-max-pinned", tool_option_size, TOOL_RUN_OFFSET(number),
      "a whole number with an optional K, M, G or T, or inf",

@@ -458,10 +458,10 @@ static int tool_try_parse_limit(void *field, const char *value)
 
 static const tool_option_t tool_try_options[] = {
     {"once", NULL, TOOL_TRY_OPTION(is_once), NULL,
-     " the forecast of one run", NULL},
+     " only the first run, and the forecast", NULL},
     {"limit", tool_try_parse_limit, TOOL_TRY_OPTION(limit),
      "a time such as 90s or 5m, at least 1s",
-     "TIME end it after that: a forecast by what was seen", NULL},
+     "TIME end the first run after that: only a forecast then", NULL},
     {"json", NULL, TOOL_TRY_OPTION(is_json), NULL,
      " print one JSON object", NULL},
     {"plot", replay_option_picture, TOOL_TRY_OPTION(plot),

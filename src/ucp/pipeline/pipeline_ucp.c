@@ -46,7 +46,8 @@ ucx_pipeline_options_check(const ucx_pipeline_options_t *from,
     options->size = sizeof(*options);
     if ((unsigned)options->mode > UCX_PIPELINE_MODE_COPY) {
         return ucx_pipeline_refuse("mode", options->mode,
-                                   "a UCX_PIPELINE_MODE_*");
+                                   "UCX_PIPELINE_MODE_PIPELINE, _CACHE or "
+                                   "_COPY");
     }
     if (options->eager > 65536) {
         return ucx_pipeline_refuse("eager", options->eager, "0 to 65536");

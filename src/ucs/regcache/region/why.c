@@ -9,11 +9,11 @@ const ucs_regcache_why_name_t ucs_regcache_held_names[] = {
     [UCS_REGCACHE_HELD_AHEAD]   = {"ahead_byte_seconds",
                                    "registered ahead of its use"},
     [UCS_REGCACHE_HELD_UNKNOWN] = {"unknown_byte_seconds",
-                                   "rented: next use not known well enough"},
+                                   "kept: the next use cannot be foretold"},
     [UCS_REGCACHE_HELD_LATE]    = {"late_byte_seconds",
                                    "the helper came too late to give it up"},
     [UCS_REGCACHE_HELD_OTHER]   = {"other_byte_seconds",
-                                   "ceiling, announced, unmapped, going"}
+                                   "ceiling, posted receive, being deregistered"}
 };
 
 const ucs_regcache_why_name_t ucs_regcache_lost_names[] = {
@@ -21,7 +21,7 @@ const ucs_regcache_why_name_t ucs_regcache_lost_names[] = {
     [UCS_REGCACHE_LOST_UNFORETOLD] = {"lost_unforetold_seconds",
                                       "missed: not foretold"},
     [UCS_REGCACHE_LOST_LATE]       = {"lost_late_seconds",
-                                      "missed: the helper was late"},
+                                      "missed: the helper came too late"},
     [UCS_REGCACHE_LOST_ROOM]       = {"lost_room_seconds",
                                       "missed: a ceiling had no room"},
     [UCS_REGCACHE_LOST_WAITED]     = {"lost_waited_seconds",

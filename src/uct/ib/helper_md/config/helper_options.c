@@ -156,9 +156,10 @@ const uct_helper_option_t uct_helper_options_table[] = {
 
     {{"HELPER_POLICY", "predict",
       "What becomes of a registration after its use:\n"
-      "  predict      - deregister, register again before the use that the\n"
-      "                 order of communications predicts\n"
-      "  paper        - likewise, before the shortest period has passed\n"
+      "  predict      - keep for a while, deregister, or register again just\n"
+      "                 before the next use: whatever has cost least so far\n"
+      "  paper        - deregister, and register again before the shortest\n"
+      "                 period of the call site has passed\n"
       "  rent         - keep for as long as that costs what registering again\n"
       "                 would, then deregister; predicts nothing\n"
       "  leave_pinned - keep until the memory is unmapped\n"
@@ -174,9 +175,9 @@ const uct_helper_option_t uct_helper_options_table[] = {
 
     {{"HELPER_MAX_SLOWDOWN", "0.5%",
       "Under predict and rent: what all of the memory that would be left\n"
-      "pinned is worth, as a share of the run time. The job loses at most that\n"
-      "share in expectation, and only where all of the memory is saved. More\n"
-      "saves memory, less saves time; from 0.001% to 100%."},
+      "pinned is worth, as a share of the run time. In expectation a rank's own\n"
+      "uses lose at most that share; a job whose ranks wait for each other may\n"
+      "lose more. More saves memory, less saves time; from 0.001% to 100%."},
      uct_helper_read_share, NULL, UCT_HELPER_VALUE(max_slowdown),
      "a share from 0.001% to 100%, such as 0.5% or 0.005"},
 
@@ -192,8 +193,9 @@ const uct_helper_option_t uct_helper_options_table[] = {
      uct_helper_read_size, NULL, UCT_HELPER_VALUE(min_size), UCT_HELPER_SIZES},
 
     {{"HELPER_MAX_PINNED", "inf",
-      "Ceiling of registered memory per domain, kept before a registration by\n"
-      "deregistering what is idle; passed only if all else is in use."},
+      "Ceiling of registered memory of each rank on each device, kept before a\n"
+      "registration by deregistering what is idle; passed only if all else is in\n"
+      "use."},
      uct_helper_read_size, NULL, UCT_HELPER_VALUE(max_pinned),
      UCT_HELPER_SIZES},
 
@@ -235,9 +237,9 @@ const uct_helper_option_t uct_helper_options_table[] = {
      "FILE of less than 4096 bytes, or nothing"},
 
     {{"HELPER_CPU", "auto",
-      "Processors of the helper thread: auto (near the device, not on the one\n"
-      "that the main thread alone is bound to), a list such as 0-3,8, or empty\n"
-      "(as the thread that starts it)."},
+      "Processors of the helper thread: auto (those that no other rank is bound to,\n"
+      "near the device if there are such), a list such as 0-3,8, or empty (as the\n"
+      "thread that starts it)."},
      uct_helper_read_cpu, uct_helper_auto_words, UCT_HELPER_VALUE(cpu_mode),
      "auto, a list such as 0-3,8, or nothing"},
 
