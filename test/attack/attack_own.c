@@ -66,7 +66,7 @@ static void say_what_is_left(void)
 
 /* Daemons, shells and test runners close what they do not know, and put their
  * own in place of it */
-static void run_descriptor(uct_md_h md)
+ATTACK(descriptor, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     char bytes[sizeof(precious)] = "";
@@ -131,7 +131,7 @@ static void use_in_new_threads(uct_md_h md)
 }
 
 /* The software NIC's descriptors, which lie below, are as a card's driver's */
-static void run_strange_files(uct_md_h md)
+ATTACK(strange_files, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     int i;
@@ -149,7 +149,7 @@ static void run_strange_files(uct_md_h md)
 }
 
 /* Whoever reads one of these waits for ever, and what is written is read */
-static void run_strange_sockets(uct_md_h md)
+ATTACK(strange_sockets, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     int ends[OWN_FILES][2];
@@ -212,7 +212,7 @@ static void use_while_closed(uct_md_h md, char *buffer, int first)
     attack_use_often(md, buffer, ATTACK_SIZE);
 }
 
-static void run_closed_all_the_time(uct_md_h md)
+ATTACK(closed_all_the_time, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -241,7 +241,7 @@ static void count_own_at_the_end(void)
 }
 
 /* The very file that we have open, as a profiler has */
-static void run_same_file(uct_md_h md)
+ATTACK(same_file, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     pid_t child;
@@ -264,7 +264,7 @@ static void run_same_file(uct_md_h md)
 }
 
 /* Also what the software NIC has: without it nothing is pinned, and nothing fails */
-static void run_all_closed(uct_md_h md)
+ATTACK(all_closed, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -314,7 +314,7 @@ static void forbid_descriptors(void)
 }
 
 /* Whatever is done only now and then is due by its end */
-static void run_opens_nothing(uct_md_h md)
+ATTACK(opens_nothing, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     double end   = attack_now() + 2.5;
@@ -366,7 +366,7 @@ static int open_userfaultfd(void)
 }
 
 /* Checkpointing, migration and garbage collection watch what is communicated */
-static void run_userfaultfd(uct_md_h md)
+ATTACK(userfaultfd, md)
 {
     char *buffer = attack_map(3 * ATTACK_SIZE);
     int fd       = open_userfaultfd();
@@ -383,15 +383,3 @@ static void run_userfaultfd(uct_md_h md)
     close(fd);
     attack_use_often(md, buffer, 3 * ATTACK_SIZE);
 }
-
-const attack_t attack_own_list[] = {
-    {"descriptor", run_descriptor},
-    {"strange_files", run_strange_files},
-    {"strange_sockets", run_strange_sockets},
-    {"closed_all_the_time", run_closed_all_the_time},
-    {"same_file", run_same_file},
-    {"all_closed", run_all_closed},
-    {"opens_nothing", run_opens_nothing},
-    {"userfaultfd", run_userfaultfd},
-    {NULL, NULL}
-};
