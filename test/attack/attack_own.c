@@ -9,22 +9,18 @@
 
 #include "attack.h"
 #include "../own_proc.h"
+#include "../refuse_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,32 +283,6 @@ static const int taking_calls[] = {
     SYS_io_uring_setup, SYS_pidfd_open, SYS_perf_event_open
 };
 
-#define TAKING_CALLS (sizeof(taking_calls) / sizeof(taking_calls[0]))
-
-/* From now on such a call ends the program, in whatever thread */
-static void forbid_descriptors(void)
-{
-    struct sock_filter code[2 * TAKING_CALLS + 2];
-    struct sock_fprog program = {.len = 2 * TAKING_CALLS + 2, .filter = code};
-    size_t i;
-
-    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                           offsetof(struct seccomp_data, nr));
-    for (i = 0; i < TAKING_CALLS; ++i) {
-        code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
-                BPF_JMP | BPF_JEQ | BPF_K, taking_calls[i], 0, 1);
-        code[2 * i + 2] = (struct sock_filter)BPF_STMT(
-                BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    }
-    code[2 * TAKING_CALLS + 1] = (struct sock_filter)BPF_STMT(
-            BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    if ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ||
-        (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                 SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)) {
-        attack_die("no filter: %m");
-    }
-}
-
 /* Whatever is done only now and then is due by its end */
 ATTACK(opens_nothing, md)
 {
@@ -322,7 +292,11 @@ ATTACK(opens_nothing, md)
     pid_t child;
 
     attack_use_often(md, buffer, ATTACK_SIZE);
-    forbid_descriptors();
+    /* From now on such a call ends the program, in whatever thread */
+    if (refuse_calls(taking_calls,
+                     sizeof(taking_calls) / sizeof(taking_calls[0]), 0) != 0) {
+        attack_die("no filter: %m");
+    }
     while (attack_now() < end) {
         attack_use_often(md, buffer, ATTACK_SIZE);
         use_in_new_threads(md);
