@@ -18,12 +18,13 @@
 #define USES_OFTEN  20
 #define USES_GAP_MS 2
 
-static const attack_t *attack_lists[] = {
-    attack_guard_list,  attack_mappings_list, attack_recent_list,
-    attack_own_list,    attack_loader_list,   attack_limits_list,
-    attack_starved_list, attack_streams_list,  attack_first_list,
-    attack_alone_list,   attack_process_list,     NULL
-};
+static const attack_t *attack_list;
+
+void attack_add(attack_t *attack)
+{
+    attack->next = attack_list;
+    attack_list  = attack;
+}
 
 void attack_die(const char *format, ...)
 {
@@ -146,48 +147,33 @@ uct_md_h attack_open(void)
     return md;
 }
 
-static const attack_t *attack_find(const char *name, int *is_first)
+static const attack_t *attack_find(const char *name)
 {
-    const attack_t **list, *attack;
+    const attack_t *attack = attack_list;
 
-    for (list = attack_lists; *list != NULL; ++list) {
-        for (attack = *list; attack->name != NULL; ++attack) {
-            if (name == NULL) {
-                puts(attack->name);
-            } else if (strcmp(attack->name, name) == 0) {
-                *is_first = (*list == attack_first_list) ||
-                            (*list == attack_alone_list) ||
-                            (*list == attack_process_list);
-                return attack;
-            }
-        }
+    while ((attack != NULL) && (strcmp(attack->name, name) != 0)) {
+        attack = attack->next;
     }
-    return NULL;
+    return attack;
 }
 
 int main(int argc, char **argv)
 {
     const attack_t *attack;
     uct_md_h md = NULL;
-    int is_first;
-
-    if ((argc == 2) && (strcmp(argv[1], "--list") == 0)) {
-        attack_find(NULL, NULL);
-        return 0;
-    }
 
     setvbuf(stdout, NULL, _IOLBF, 0); /* children write, too */
-    attack = (argc == 2) ? attack_find(argv[1], &is_first) : NULL;
+    attack = (argc == 2) ? attack_find(argv[1]) : NULL;
     if (attack == NULL) {
-        fprintf(stderr, "usage: attack NAME | --list\n");
+        fprintf(stderr, "usage: attack NAME\n");
         return 2;
     }
 
-    if (!is_first) {
+    if (!attack->opens) {
         md = attack_open();
     }
     attack->run(md);
-    if (!is_first) {
+    if (!attack->opens) {
         uct_md_close(md);
     }
     puts("to the end");

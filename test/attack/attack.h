@@ -24,23 +24,29 @@
 typedef void (*attack_func_t)(uct_md_h md);
 
 typedef struct attack {
-    const char    *name;
-    attack_func_t run;
+    const char          *name;
+    attack_func_t       run;
+    int                 opens; /**< it opens the domain itself, and is given NULL */
+    const struct attack *next;
 } attack_t;
 
-/** Each file's; ends with a NULL. */
-extern const attack_t attack_guard_list[];
-extern const attack_t attack_mappings_list[];
-extern const attack_t attack_recent_list[];
-extern const attack_t attack_own_list[];
-extern const attack_t attack_limits_list[];
-extern const attack_t attack_loader_list[];
-extern const attack_t attack_first_list[]; /**< these open the domain themselves, and are
-                                                given NULL */
-extern const attack_t attack_process_list[]; /**< as first */
-extern const attack_t attack_starved_list[];
-extern const attack_t attack_streams_list[];
-extern const attack_t attack_alone_list[]; /**< as first */
+/** A program of this name: what follows is its body, to which @a _md is given. */
+#define ATTACK(_name, _md) ATTACK_DEFINE(_name, _md, 0)
+
+/** The same of one that runs before the domain is opened, and is given NULL. */
+#define ATTACK_BEFORE(_name, _md) ATTACK_DEFINE(_name, _md, 1)
+
+#define ATTACK_DEFINE(_name, _md, _opens) \
+    static void run_##_name(uct_md_h _md); \
+    __attribute__((constructor)) static void add_##_name(void) \
+    { \
+        static attack_t attack = {#_name, run_##_name, _opens, NULL}; \
+        attack_add(&attack); \
+    } \
+    static void run_##_name(uct_md_h _md)
+
+/** Before main(): puts it into the list. */
+void attack_add(attack_t *attack);
 
 /** Ends the program with exit code 1: something that has nothing to do with the
  *  helper has failed, or all the same what is tested. */

@@ -117,17 +117,17 @@ static void guard_page(uct_md_h md, guard_func_t func)
     munmap(buffer, ATTACK_SIZE);
 }
 
-static void run_guard(uct_md_h md)
+ATTACK(guard, md)
 {
     guard_whole(md, guard_by_libc);
 }
 
-static void run_guard_page(uct_md_h md)
+ATTACK(guard_page, md)
 {
     guard_page(md, guard_by_libc);
 }
 
-static void run_guard_process(uct_md_h md)
+ATTACK(guard_process, md)
 {
     guard_whole(md, guard_by_process_madvise);
     guard_page(md, guard_by_process_madvise);
@@ -135,7 +135,7 @@ static void run_guard_process(uct_md_h md)
 
 /* What is guarded cannot be pinned, and must not look as if it were. Without
  * the software NIC nothing is pinned, and the use does not fail. */
-static void run_guard_use(uct_md_h md)
+ATTACK(guard_use, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -156,7 +156,7 @@ static void run_guard_use(uct_md_h md)
 }
 
 /* Other memory by a call that is seen, at the same address */
-static void run_guard_fixed(uct_md_h md)
+ATTACK(guard_fixed, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     char *page   = buffer + GUARDED_PAGE * ATTACK_PAGE;
@@ -175,17 +175,7 @@ static void run_guard_fixed(uct_md_h md)
 }
 
 /* The control: by raw system calls nobody is told */
-static void run_guard_raw(uct_md_h md)
+ATTACK(guard_raw, md)
 {
     guard_whole(md, guard_by_system_call);
 }
-
-const attack_t attack_guard_list[] = {
-    {"guard", run_guard},
-    {"guard_page", run_guard_page},
-    {"guard_fixed", run_guard_fixed},
-    {"guard_use", run_guard_use},
-    {"guard_process", run_guard_process},
-    {"guard_raw", run_guard_raw},
-    {NULL, NULL}
-};

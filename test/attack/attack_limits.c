@@ -41,7 +41,7 @@ static size_t address_space(void)
 }
 
 /* ulimit -v: needs 300 MB and has 340, which an arena of malloc() would take */
-static void run_address_space(uct_md_h md)
+ATTACK(address_space, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     unsigned i;
@@ -60,7 +60,7 @@ static void run_address_space(uct_md_h md)
 }
 
 /* An ordinary user who locks what is mapped from now on and may lock 8 MB */
-static void run_locked_later(uct_md_h md)
+ATTACK(locked_later, md)
 {
     unsigned i;
     char *part;
@@ -85,7 +85,7 @@ static void run_locked_later(uct_md_h md)
 
 /* A buffer may be any of the heap, what lies between the program's blocks
  * included */
-static void run_heap(uct_md_h md)
+ATTACK(heap, md)
 {
     uintptr_t start = 0, end = 0;
     char line[256];
@@ -109,10 +109,3 @@ static void run_heap(uct_md_h md)
     }
     printf("used\n");
 }
-
-const attack_t attack_limits_list[] = {
-    {"address_space", run_address_space},
-    {"locked_later", run_locked_later},
-    {"heap", run_heap},
-    {NULL, NULL}
-};

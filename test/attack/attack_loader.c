@@ -132,27 +132,27 @@ static void wait_for_all(uct_md_h md)
     }
 }
 
-static void run_callback_uses(uct_md_h md)
+ATTACK(callback_uses, md)
 {
     call_back(md, use_old_and_new);
 }
 
-static void run_callback_forks(uct_md_h md)
+ATTACK(callback_forks, md)
 {
     call_back(md, fork_a_child);
 }
 
-static void run_callback_ends(uct_md_h md)
+ATTACK(callback_ends, md)
 {
     call_back(md, end_the_program);
 }
 
-static void run_callback_becomes_another(uct_md_h md)
+ATTACK(callback_becomes_another, md)
 {
     call_back(md, become_another);
 }
 
-static void run_callback_waits(uct_md_h md)
+ATTACK(callback_waits, md)
 {
     call_back(md, wait_for_all);
 }
@@ -167,7 +167,7 @@ void attack_construct(void)
     wait_for_all(domain);
 }
 
-static void run_constructor(uct_md_h md)
+ATTACK(constructor, md)
 {
     char path[PATH_MAX + sizeof(MODULE)], *folder;
     ssize_t length;
@@ -286,34 +286,17 @@ static void begin_with(void (*what)(uct_md_h md))
     printf("%u of %u have ended\n", ended, FIRST_TRIES);
 }
 
-static void run_first_exit(uct_md_h md)
+ATTACK_BEFORE(first_exit, md)
 {
     begin_with(end_silently);
 }
 
-static void run_first_fork(uct_md_h md)
+ATTACK_BEFORE(first_fork, md)
 {
     begin_with(fork_a_child);
 }
 
-static void run_first_use(uct_md_h md)
+ATTACK_BEFORE(first_use, md)
 {
     begin_with(use_the_first);
 }
-
-const attack_t attack_loader_list[] = {
-    {"callback_uses", run_callback_uses},
-    {"callback_forks", run_callback_forks},
-    {"callback_ends", run_callback_ends},
-    {"callback_becomes_another", run_callback_becomes_another},
-    {"callback_waits", run_callback_waits},
-    {"constructor", run_constructor},
-    {NULL, NULL}
-};
-
-const attack_t attack_first_list[] = {
-    {"first_exit", run_first_exit},
-    {"first_fork", run_first_fork},
-    {"first_use", run_first_use},
-    {NULL, NULL}
-};

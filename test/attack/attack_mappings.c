@@ -78,7 +78,7 @@ static char *grow(char *address, size_t from, size_t to)
 }
 
 /* Reserved, committed and communicated step by step, and moved */
-static void run_grow(uct_md_h md)
+ATTACK(grow, md)
 {
     char *buffer = reserve(8 * ATTACK_SIZE);
 
@@ -93,7 +93,7 @@ static void run_grow(uct_md_h md)
 }
 
 /* A thread's stack lies there, for all that can be told from outside */
-static void run_above_guard(uct_md_h md)
+ATTACK(above_guard, md)
 {
     char *buffer = reserve(LARGE_SIZE + ATTACK_PAGE) + ATTACK_PAGE;
 
@@ -118,7 +118,7 @@ static void many(uct_md_h md, void *(*map)(size_t length))
     }
 }
 
-static void run_mappings(uct_md_h md)
+ATTACK(mappings, md)
 {
     unsigned count;
 
@@ -131,7 +131,7 @@ static void run_mappings(uct_md_h md)
 }
 
 /* The helper does not see them come. There may be more, but not too many. */
-static void run_mappings_raw(uct_md_h md)
+ATTACK(mappings_raw, md)
 {
     many(md, attack_map_raw);
 }
@@ -139,7 +139,7 @@ static void run_mappings_raw(uct_md_h md)
 /* To an address that is told, by the C library's function: memory that was
  * communicated, onto memory that was. With UCX 1.13 alone all go astray, for its
  * hook loses that address. */
-static void run_moved_onto(uct_md_h md)
+ATTACK(moved_onto, md)
 {
     char *from, *onto, *moved;
     int i, astray = 0;
@@ -187,7 +187,7 @@ static void forbid_new_addresses(void)
 
 /* To wherever the kernel likes. Some C libraries, and UCX 1.13's hook, hand it an
  * address all the same, whatever is in the register. */
-static void run_moved_anywhere(uct_md_h md)
+ATTACK(moved_anywhere, md)
 {
     char *address;
     int i, refused = 0;
@@ -240,7 +240,7 @@ static void disturb(char *address, unsigned how)
 }
 
 /* Whatever is registered ahead of a walk, parts of it go while it comes */
-static void run_walked(uct_md_h md)
+ATTACK(walked, md)
 {
     char *array = attack_map(WALK_PIECES * WALK_PIECE);
     unsigned round, i;
@@ -276,7 +276,7 @@ static char *map_where_the_next_goes(size_t length)
 
 /* The program maps where it has just unmapped. It has no other thread that could
  * have mapped there in between. */
-static void run_holes(uct_md_h unused)
+ATTACK(holes, unused)
 {
     char *array = attack_map(HOLES_USES * WALK_PIECE);
     unsigned round, i;
@@ -297,15 +297,3 @@ static void run_holes(uct_md_h unused)
         uct_md_close(md);
     }
 }
-
-const attack_t attack_mappings_list[] = {
-    {"grow", run_grow},
-    {"above_guard", run_above_guard},
-    {"moved_onto", run_moved_onto},
-    {"moved_anywhere", run_moved_anywhere},
-    {"walked", run_walked},
-    {"holes", run_holes},
-    {"mappings", run_mappings},
-    {"mappings_raw", run_mappings_raw},
-    {NULL, NULL}
-};

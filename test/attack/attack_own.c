@@ -9,22 +9,18 @@
 
 #include "attack.h"
 #include "../own_proc.h"
+#include "../refuse_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,7 +62,7 @@ static void say_what_is_left(void)
 
 /* Daemons, shells and test runners close what they do not know, and put their
  * own in place of it */
-static void run_descriptor(uct_md_h md)
+ATTACK(descriptor, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     char bytes[sizeof(precious)] = "";
@@ -131,7 +127,7 @@ static void use_in_new_threads(uct_md_h md)
 }
 
 /* The software NIC's descriptors, which lie below, are as a card's driver's */
-static void run_strange_files(uct_md_h md)
+ATTACK(strange_files, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     int i;
@@ -149,7 +145,7 @@ static void run_strange_files(uct_md_h md)
 }
 
 /* Whoever reads one of these waits for ever, and what is written is read */
-static void run_strange_sockets(uct_md_h md)
+ATTACK(strange_sockets, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     int ends[OWN_FILES][2];
@@ -212,7 +208,7 @@ static void use_while_closed(uct_md_h md, char *buffer, int first)
     attack_use_often(md, buffer, ATTACK_SIZE);
 }
 
-static void run_closed_all_the_time(uct_md_h md)
+ATTACK(closed_all_the_time, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -241,7 +237,7 @@ static void count_own_at_the_end(void)
 }
 
 /* The very file that we have open, as a profiler has */
-static void run_same_file(uct_md_h md)
+ATTACK(same_file, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     pid_t child;
@@ -264,7 +260,7 @@ static void run_same_file(uct_md_h md)
 }
 
 /* Also what the software NIC has: without it nothing is pinned, and nothing fails */
-static void run_all_closed(uct_md_h md)
+ATTACK(all_closed, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -287,34 +283,8 @@ static const int taking_calls[] = {
     SYS_io_uring_setup, SYS_pidfd_open, SYS_perf_event_open
 };
 
-#define TAKING_CALLS (sizeof(taking_calls) / sizeof(taking_calls[0]))
-
-/* From now on such a call ends the program, in whatever thread */
-static void forbid_descriptors(void)
-{
-    struct sock_filter code[2 * TAKING_CALLS + 2];
-    struct sock_fprog program = {.len = 2 * TAKING_CALLS + 2, .filter = code};
-    size_t i;
-
-    code[0] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                           offsetof(struct seccomp_data, nr));
-    for (i = 0; i < TAKING_CALLS; ++i) {
-        code[2 * i + 1] = (struct sock_filter)BPF_JUMP(
-                BPF_JMP | BPF_JEQ | BPF_K, taking_calls[i], 0, 1);
-        code[2 * i + 2] = (struct sock_filter)BPF_STMT(
-                BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
-    }
-    code[2 * TAKING_CALLS + 1] = (struct sock_filter)BPF_STMT(
-            BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    if ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ||
-        (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                 SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)) {
-        attack_die("no filter: %m");
-    }
-}
-
 /* Whatever is done only now and then is due by its end */
-static void run_opens_nothing(uct_md_h md)
+ATTACK(opens_nothing, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     double end   = attack_now() + 2.5;
@@ -322,7 +292,11 @@ static void run_opens_nothing(uct_md_h md)
     pid_t child;
 
     attack_use_often(md, buffer, ATTACK_SIZE);
-    forbid_descriptors();
+    /* From now on such a call ends the program, in whatever thread */
+    if (refuse_calls(taking_calls,
+                     sizeof(taking_calls) / sizeof(taking_calls[0]), 0) != 0) {
+        attack_die("no filter: %m");
+    }
     while (attack_now() < end) {
         attack_use_often(md, buffer, ATTACK_SIZE);
         use_in_new_threads(md);
@@ -366,7 +340,7 @@ static int open_userfaultfd(void)
 }
 
 /* Checkpointing, migration and garbage collection watch what is communicated */
-static void run_userfaultfd(uct_md_h md)
+ATTACK(userfaultfd, md)
 {
     char *buffer = attack_map(3 * ATTACK_SIZE);
     int fd       = open_userfaultfd();
@@ -383,15 +357,3 @@ static void run_userfaultfd(uct_md_h md)
     close(fd);
     attack_use_often(md, buffer, 3 * ATTACK_SIZE);
 }
-
-const attack_t attack_own_list[] = {
-    {"descriptor", run_descriptor},
-    {"strange_files", run_strange_files},
-    {"strange_sockets", run_strange_sockets},
-    {"closed_all_the_time", run_closed_all_the_time},
-    {"same_file", run_same_file},
-    {"all_closed", run_all_closed},
-    {"opens_nothing", run_opens_nothing},
-    {"userfaultfd", run_userfaultfd},
-    {NULL, NULL}
-};

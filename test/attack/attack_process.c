@@ -145,7 +145,7 @@ static void *exec_main(void *name)
 }
 
 /* By the first thread or another one, sooner or later */
-static void run_exec(uct_md_h md)
+ATTACK_BEFORE(exec, md)
 {
     int left = exec_count(CHAIN);
     pthread_t threads[THREADS], id;
@@ -172,7 +172,7 @@ static void exec_on_alarm(int number)
 }
 
 /* Whatever its thread is doing. The next program has the signal blocked. */
-static void run_exec_in_handler(uct_md_h md)
+ATTACK_BEFORE(exec_in_handler, md)
 {
     int left                = exec_count(CHAIN);
     struct itimerval timer  = {.it_value.tv_usec = 20000 + 1777 * left};
@@ -258,7 +258,7 @@ static pid_t (*const spawn_ways[])(char *const *arguments) = {
 
 #define SPAWN_WAYS (sizeof(spawn_ways) / sizeof(spawn_ways[0]))
 
-static void run_spawned(uct_md_h md)
+ATTACK_BEFORE(spawned, md)
 {
     char *const *arguments = exec_arguments("spawned");
     pthread_t threads[THREADS];
@@ -284,7 +284,7 @@ static void run_spawned(uct_md_h md)
 }
 
 /* There is no such program: this one goes on */
-static void run_exec_fails(uct_md_h md)
+ATTACK_BEFORE(exec_fails, md)
 {
     char *const *arguments = exec_arguments("exec_fails");
     char *huge[]           = {NULL, NULL};
@@ -334,7 +334,7 @@ static void fork_handler(void)
 
 /* Of two handlers the one registered first is the last before a fork. Then all that we
  * hold for it is held, and the domain is used for the first time */
-static void run_fork_handlers(uct_md_h md)
+ATTACK_BEFORE(fork_handlers, md)
 {
     pid_t child;
     int i, status;
@@ -356,12 +356,3 @@ static void run_fork_handlers(uct_md_h md)
     fork_md = NULL;
     uct_md_close(md);
 }
-
-const attack_t attack_process_list[] = {
-    {"fork_handlers", run_fork_handlers},
-    {"exec", run_exec},
-    {"exec_in_handler", run_exec_in_handler},
-    {"exec_fails", run_exec_fails},
-    {"spawned", run_spawned},
-    {NULL, NULL}
-};

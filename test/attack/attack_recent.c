@@ -39,7 +39,7 @@
 
 /* Linux 5.4, 6.1: pages are written out, and replaced by large ones, but not
  * while they are pinned */
-static void run_collapse(uct_md_h md)
+ATTACK(collapse, md)
 {
     static const int advice[] = {MADV_HUGEPAGE, MADV_COLLAPSE, MADV_COLD,
                                  MADV_PAGEOUT,  MADV_FREE,     MADV_NOHUGEPAGE};
@@ -58,7 +58,7 @@ static void run_collapse(uct_md_h md)
 }
 
 /* Linux 6.4: all pages of the process that are equal may be made one */
-static void run_merge(uct_md_h md)
+ATTACK(merge, md)
 {
     char *buffer = attack_map(2 * ATTACK_SIZE);
 
@@ -72,7 +72,7 @@ static void run_merge(uct_md_h md)
 }
 
 /* Linux 6.10: to be unmapped and changed no more, by nobody */
-static void run_seal(uct_md_h md)
+ATTACK(seal, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -86,7 +86,7 @@ static void run_seal(uct_md_h md)
 }
 
 /* Linux 6.11: the kernel may drop the pages, but not while they are pinned */
-static void run_droppable(uct_md_h md)
+ATTACK(droppable, md)
 {
     char *buffer = mmap(NULL, ATTACK_SIZE, PROT_READ | PROT_WRITE,
                         MAP_DROPPABLE | MAP_ANONYMOUS, -1, 0);
@@ -106,7 +106,7 @@ static void run_droppable(uct_md_h md)
 
 /* Linux 5.14: memory that the kernel itself cannot read, nor pin. Without the
  * software NIC that is no matter. */
-static void run_secret(uct_md_h md)
+ATTACK(secret, md)
 {
     int fd = syscall(SYS_memfd_secret, 0);
     char *buffer;
@@ -125,12 +125,3 @@ static void run_secret(uct_md_h md)
     }
     close(fd);
 }
-
-const attack_t attack_recent_list[] = {
-    {"collapse", run_collapse},
-    {"merge", run_merge},
-    {"seal", run_seal},
-    {"droppable", run_droppable},
-    {"secret", run_secret},
-    {NULL, NULL}
-};

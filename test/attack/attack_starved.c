@@ -224,7 +224,7 @@ static void run_beside(const int ends[2])
     check("the end", end - now, END_MAX);
 }
 
-static void run_starved(uct_md_h md)
+ATTACK(starved, md)
 {
     pid_t busy[CPU_SETSIZE];
     int cpu, ends[2];
@@ -248,8 +248,3 @@ static void run_starved(uct_md_h md)
         }
     }
 }
-
-const attack_t attack_starved_list[] = {
-    {"starved", run_starved},
-    {NULL, NULL}
-};

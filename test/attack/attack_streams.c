@@ -59,7 +59,7 @@ static FILE *close_streams(void)
 }
 
 /* The watch of memory and the software NIC are lost: both have something to say */
-static void run_streams(uct_md_h md)
+ATTACK(streams, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     char bytes[2 * sizeof(precious)];
@@ -91,7 +91,7 @@ static void run_streams(uct_md_h md)
 }
 
 /* A program that was started without streams writes all the same */
-static void run_no_streams(uct_md_h md)
+ATTACK_BEFORE(no_streams, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
     FILE *output = close_streams();
@@ -112,7 +112,7 @@ static void run_no_streams(uct_md_h md)
 
 /* A program that puts a text together from several threads keeps the streams to itself,
  * and waits for the threads */
-static void run_kept_streams(uct_md_h md)
+ATTACK(kept_streams, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -128,7 +128,7 @@ static void run_kept_streams(uct_md_h md)
 }
 
 /* While the domain is opened and used first, and at the end */
-static void run_no_time(uct_md_h md)
+ATTACK_BEFORE(no_time, md)
 {
     char *buffer = attack_map(ATTACK_SIZE);
 
@@ -141,15 +141,3 @@ static void run_no_time(uct_md_h md)
     uct_md_close(md);
     puts("without time");
 }
-
-const attack_t attack_streams_list[] = {
-    {"streams", run_streams},
-    {"kept_streams", run_kept_streams},
-    {NULL, NULL}
-};
-
-const attack_t attack_alone_list[] = {
-    {"no_streams", run_no_streams},
-    {"no_time", run_no_time},
-    {NULL, NULL}
-};

@@ -2,13 +2,11 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "life.h"
+#include "../refuse_calls.h"
 
 #include <errno.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,27 +44,12 @@ static int life_changes_undumpable(uct_md_h md)
 /* All threads are refused what a strict filter refuses, with EPERM */
 static int life_changes_filter(uct_md_h md)
 {
-    static const unsigned refused[] = {
+    static const int calls[] = {
         SYS_ioctl, SYS_userfaultfd, SYS_mincore, SYS_openat, SYS_eventfd2,
         SYS_sched_setaffinity, SYS_prctl, LIFE_CHANGES_SYS_WAITV
     };
-    struct sock_filter code[2 * sizeof(refused) / sizeof(refused[0]) + 2];
-    struct sock_fprog program = {.filter = code};
-    unsigned i;
 
-    code[program.len++] = (struct sock_filter)BPF_STMT(
-            BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (i = 0; i < sizeof(refused) / sizeof(refused[0]); ++i) {
-        code[program.len++] = (struct sock_filter)BPF_JUMP(
-                BPF_JMP | BPF_JEQ | BPF_K, refused[i], 0, 1);
-        code[program.len++] = (struct sock_filter)BPF_STMT(
-                BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
-    }
-    code[program.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K,
-                                                       SECCOMP_RET_ALLOW);
-    return ((prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) &&
-            (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                     SECCOMP_FILTER_FLAG_TSYNC, &program) == 0)) ? 0 : -1;
+    return refuse_calls(calls, sizeof(calls) / sizeof(calls[0]), EPERM);
 }
 
 static int life_changes_mounts(uct_md_h md)

@@ -271,7 +271,7 @@ inline open()
     }
 }
 
-/* uct_helper_monitor_main() */
+/* uct_helper_reader_main() */
 active proctype reader()
 {
     do

@@ -69,10 +69,6 @@
 #define is_hit(_w) (((_w) & (STATE_MASK | DOOMED)) == UCS_REGCACHE_STATE_LIVE)
 #endif
 
-#define UCS_THREAD_AWAKE    0
-#define UCS_THREAD_NOTIFIED 1
-#define UCS_THREAD_ASLEEP   2
-
 typedef region_t {
     short word;
     byte  range;
@@ -99,7 +95,7 @@ byte     memh_hint[HANDLES] = NONE;
 bit      index_lock;
 byte     account;         /* registrations that are counted as pinned */
 
-byte     thread_word = UCS_THREAD_AWAKE;
+bit      is_woken;
 bit      stop;
 bit      joined;
 byte     ticks;
@@ -148,9 +144,9 @@ inline lower_mem_dereg(_h)
 
 /* --- The helper's thread, thread.c --- */
 
-inline ucs_thread_wake()
+inline helper_wake()
 {
-    thread_word = UCS_THREAD_NOTIFIED
+    is_woken = 1
 }
 
 /* --- region/, register/; those marked so are called
@@ -322,7 +318,7 @@ inline ucs_regcache_doomed(_r, _h, _comp)
     :: _comp -> _comp = 0; ucs_regcache_reclaim(_r, _h, _comp)
     :: else ->
 #ifndef MUTANT_DOOMED_WITHOUT_WAKE
-        ucs_thread_wake()
+        helper_wake()
 #endif
     fi
 }
@@ -421,7 +417,7 @@ inline ucs_regcache_unmapped(_page, _r, _w, _reclaim)
     index_lock = 0;
     if
 #ifndef MUTANT_EVENT_WITHOUT_WAKE
-    :: _reclaim -> ucs_thread_wake(); _reclaim = 0
+    :: _reclaim -> helper_wake(); _reclaim = 0
 #endif
     :: else -> _reclaim = 0
     fi
@@ -498,7 +494,7 @@ inline ucs_regcache_look_up(_range, _r, _i, _found)
             fi;
             if
             :: _found == UCS_REGCACHE_FOUND_NONE ->
-                account++;               /* ucs_regcache_make_room() */
+                account++;               /* ucs_regcache_admit() */
                 region[_r].word = set_state(region[_r].word + REF,
                                             UCS_REGCACHE_STATE_REGISTERING)
             :: else -> _r = 0
@@ -509,7 +505,7 @@ inline ucs_regcache_look_up(_range, _r, _i, _found)
 
 /* A use that has waited for long enough: a region in no look-up, as those of
  * before it may be by now whatever they are. Sets _r to NONE without one. */
-inline ucs_regcache_open_alone(_range, _r)
+inline open_alone(_range, _r)
 {
     d_step {
         index_lock == 0 ->
@@ -598,7 +594,7 @@ slow:
                region[_r].word = region[_r].word - REF
 #endif
            }
-           ucs_regcache_open_alone(_range, _r);
+           open_alone(_range, _r);
            if
            :: _r == NONE -> goto got
            :: else
@@ -720,7 +716,7 @@ proctype application(byte ops; byte kinds)
 
 /* --- step/ --- */
 
-inline ucs_regcache_step_replan(_r)
+inline ucs_regcache_plan_replan(_r)
 {
     d_step {
         index_lock == 0 ->
@@ -735,7 +731,7 @@ inline ucs_regcache_step_replan(_r)
     }
 }
 
-inline ucs_regcache_step_deregister(_r, _h, _ok)
+inline ucs_regcache_plan_deregister(_r, _h, _ok)
 {
     if
     :: skip                              /* its next use comes too soon */
@@ -747,7 +743,7 @@ inline ucs_regcache_step_deregister(_r, _h, _ok)
     fi
 }
 
-inline uct_helper_step_use(_r, _h, _ok)
+inline helper_hears(_r, _h, _ok)
 {
     d_step {
         _ok = (region[_r].use == gen(region[_r].word) + 1);
@@ -766,9 +762,9 @@ inline uct_helper_step_use(_r, _h, _ok)
                region[_r].item    = 0;
                region[_r].planned = 0
            }
-           ucs_regcache_step_replan(_r)
+           ucs_regcache_plan_replan(_r)
         fi;
-        ucs_regcache_step_deregister(_r, _h, _ok)
+        ucs_regcache_plan_deregister(_r, _h, _ok)
     fi
 }
 
@@ -803,7 +799,7 @@ inline ucs_regcache_step_due(_r, _h, _ok)
 }
 
 /* The use did not come */
-inline ucs_regcache_step_expire(_r, _h, _ok)
+inline ucs_regcache_serve_expired(_r, _h, _ok)
 {
     d_step {
         _ok = (region[_r].item == gen(region[_r].word) + 1);
@@ -813,8 +809,8 @@ inline ucs_regcache_step_expire(_r, _h, _ok)
     :: _ok ->
         _ok = 0;
         region[_r].planned = 0;
-        ucs_regcache_step_replan(_r);
-        ucs_regcache_step_deregister(_r, _h, _ok)
+        ucs_regcache_plan_replan(_r);
+        ucs_regcache_plan_deregister(_r, _h, _ok)
     :: else
     fi
 }
@@ -825,7 +821,7 @@ proctype helper()
     bit ok;
 
     do
-    :: thread_word = UCS_THREAD_AWAKE;
+    :: is_woken = 0;
        if
        :: stop -> break
        :: else
@@ -836,23 +832,17 @@ proctype helper()
        :: r == REGIONS -> break
        :: r < REGIONS ->
            if
-           :: region[r].use != 0  -> uct_helper_step_use(r, h, ok)
+           :: region[r].use != 0  -> helper_hears(r, h, ok)
            :: region[r].item != 0 -> ucs_regcache_step_due(r, h, ok)
-           :: region[r].item != 0 -> ucs_regcache_step_expire(r, h, ok)
+           :: region[r].item != 0 -> ucs_regcache_serve_expired(r, h, ok)
            :: skip
            fi;
            r++
        od;
        ucs_regcache_reclaim(r, h, ok);
-       /* ucs_thread_sleep() */
-       if
-       :: d_step { thread_word == UCS_THREAD_AWAKE ->
-                   thread_word = UCS_THREAD_ASLEEP }
-          if
-          :: thread_word != UCS_THREAD_ASLEEP
-          :: ticks < TICKS -> ticks++
-          fi
-       :: thread_word != UCS_THREAD_AWAKE
+       if                                /* it sleeps: see scout.pml */
+       :: is_woken
+       :: !is_woken && (ticks < TICKS) -> ticks++
        fi
     od;
     joined = 1
@@ -885,7 +875,7 @@ init
 #endif
     stop = 1;                            /* ucs_thread_stop() */
 #ifndef MUTANT_STOP_WITHOUT_WAKE
-    ucs_thread_wake();
+    helper_wake();
 #endif
 #ifndef MUTANT_NO_JOIN
     joined == 1;

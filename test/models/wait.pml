@@ -56,7 +56,7 @@ out:
     served++
 }
 
-/* ucs_regcache_region_register(): publish, then wake all */
+/* ucs_regcache_register_use(): publish, then wake all */
 proctype registrar()
 {
     state = UCS_REGCACHE_STATE_LIVE;

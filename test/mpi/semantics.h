@@ -68,56 +68,18 @@ void check_status(MPI_Status *status, int source, int tag, int length);
 /** The status of a receive from MPI_PROC_NULL. */
 void check_nobody(MPI_Status *status);
 
-/* semantics_match.c */
-void case_order(void);
-void case_tags(void);
-void case_any_source(void);
-void case_probes(void);
-void case_iprobes(void);
-void case_mprobe(void);
+/** All cases, in the order in which they run: semantics_*.c have them. */
+#define CASES(_do) \
+    _do(order) _do(tags) _do(waitall) _do(waitany) _do(waitsome) _do(testany) \
+    _do(testsome) _do(testall) _do(wait) _do(get_status) _do(any_source) \
+    _do(probes) _do(iprobes) _do(mprobe) _do(sendrecv) _do(large) _do(self) \
+    _do(communicators) _do(inter) _do(freed_comm) _do(types) _do(truncate) \
+    _do(cancel) _do(modes) _do(synchronous) _do(persistent) \
+    _do(persistent_sends) _do(same) _do(bandwidth) _do(same_blocking) \
+    _do(truncations) _do(taken) _do(small_types) _do(freed) _do(many) \
+    _do(threads) _do(corrupt)
 
-/* semantics_requests.c */
-void case_waitall(void);
-void case_waitany(void);
-void case_waitsome(void);
-void case_testany(void);
-void case_testsome(void);
-void case_testall(void);
-void case_wait(void);
-void case_get_status(void);
-void case_truncate(void);
-void case_cancel(void);
-void case_persistent(void);
-void case_freed(void);
-void case_many(void);
-
-/* semantics_both.c */
-void case_sendrecv(void);
-void case_large(void);
-void case_self(void);
-
-/* semantics_comms.c */
-void case_communicators(void);
-void case_inter(void);
-void case_freed_comm(void);
-
-/* semantics_types.c */
-void case_types(void);
-
-/* semantics_modes.c */
-void case_modes(void);
-void case_synchronous(void);
-
-/* semantics_slips.c */
-void case_same(void);
-void case_bandwidth(void);
-void case_same_blocking(void);
-void case_truncations(void);
-void case_persistent_sends(void);
-void case_taken(void);
-void case_small_types(void);
-
-/* semantics_threads.c */
-void case_threads(void);
+#define CASE_DECLARE(_name) void case_##_name(void);
+CASES(CASE_DECLARE)
 
 #endif

@@ -10,46 +10,44 @@
 # Expects SRCDIR, BUILDDIR and OUTDIR (a folder that outlives the guest).
 set -uo pipefail
 
-list_tests() {
-    local mpi test
-    echo rdma
+# tests: a name, and what it runs, a line
+tests() {
+    local mpi what
+    echo rdma test_rdma
     for mpi in openmpi mpich; do
-        echo "verify-$mpi"
+        echo "verify-$mpi test_verify $mpi"
     done
-    echo pinwatch-openmpi-direct
-    echo pinwatch-mpich-cached
+    echo pinwatch-openmpi-direct test_pinwatch openmpi direct
+    echo pinwatch-mpich-cached test_pinwatch mpich cached
     for mpi in openmpi mpich; do
-        echo "helper-verify-$mpi"
-        echo "helper-large-$mpi"
-        echo "helper-pinwatch-$mpi"
-        echo "helper-churn-$mpi"
-        echo "helper-disturb-$mpi"
-        echo "helper-fork-$mpi"
-        echo "helper-count-$mpi"
-        echo "helper-overlap-$mpi"
+        for what in verify large pinwatch churn disturb fork; do
+            echo "helper-$what-$mpi test_helper $what $mpi"
+        done
+        echo "helper-count-$mpi test_loop helper-count-$mpi $mpi on_demand"
+        echo "helper-overlap-$mpi test_helper overlap $mpi"
     done
     for mpi in openmpi mpich; do
-        echo "pipeline-$mpi"
-        echo "nas-$mpi"
+        echo "pipeline-$mpi test_pipeline $mpi"
+        echo "nas-$mpi test_nas $mpi"
     done
     for mpi in openmpi mpich; do
-        echo "helper-rails-$mpi"
+        echo "helper-rails-$mpi test_rails $mpi"
     done
-    echo helper-peer-kill
-    echo helper-peer-close
-    echo helper-off
-    echo helper-oracle
-    echo helper-storm
-    echo tool-doctor
-    echo tool-try
-    echo memory-events
-    for test in random unmap strict race; do
-        echo "firehose-$test"
+    echo helper-peer-kill test_peer kill
+    echo helper-peer-close test_peer close
+    echo helper-off test_helper_off
+    echo helper-oracle test_oracle
+    echo helper-storm test_storm
+    echo tool-doctor test_tool_doctor
+    echo tool-try test_tool_try
+    echo memory-events test_memory_events
+    for what in random unmap strict race; do
+        echo "firehose-$what test_firehose $what"
     done
-    echo pipeline-example
-    for test in tag_bw put_bw get; do
-        echo "perftest-$test"
-        echo "helper-perftest-$test"
+    echo pipeline-example test_pipeline_example
+    for what in tag_bw put_bw get; do
+        echo "perftest-$what test_perftest $what"
+        echo "helper-perftest-$what test_helper_perftest $what"
     done
 }
 
@@ -57,23 +55,29 @@ list_tests() {
 # says something on a host that has nothing else to do only; the loop of Fig. 1, in
 # which predict saves a few percent on an emulated processor, and none on a bad day.
 # And plugins, which need a UCX that has them (--ucx of ./run).
-list_long() {
-    echo helper-soak-openmpi
-    echo helper-soak-mpich
-    echo time-openmpi
-    echo time-mpich
+long_tests() {
+    local mpi what
     for mpi in openmpi mpich; do
-        echo "helper-fig1-$mpi-predict"
-        echo "helper-fig1-$mpi-leave_pinned"
-        echo "helper-plugin-$mpi"
-        echo "helper-modules-$mpi"
+        echo "helper-soak-$mpi test_helper soak $mpi"
     done
-    echo helper-plugin-perftest
+    for mpi in openmpi mpich; do
+        echo "time-$mpi test_time $mpi"
+    done
+    for mpi in openmpi mpich; do
+        for what in predict leave_pinned; do
+            echo "helper-fig1-$mpi-$what test_loop helper-fig1-$mpi-$what $mpi $what"
+        done
+        echo "helper-plugin-$mpi test_plugin plugin $mpi"
+        echo "helper-modules-$mpi test_plugin modules $mpi"
+    done
+    echo helper-plugin-perftest test_plugin plugin perftest
 }
 
+names() { cut -d ' ' -f 1; }
+
 case ${1:-} in
---list)      list_tests; exit 0 ;;
---list-long) list_long; exit 0 ;;
+--list)      tests | names; exit 0 ;;
+--list-long) long_tests | names; exit 0 ;;
 esac
 
 source "$SRCDIR/test/mpi/env.sh"
@@ -637,40 +641,16 @@ test_perftest() {
     perftest_job "$name" -s 1048576 -n 30 -w 3
 }
 
+test_helper_perftest() {
+    helper_on "helper-perftest-$1"
+    test_perftest "$1" && reports_check "helper-perftest-$1"
+}
+
 run_test() {
-    local name=$1
-    case $name in
-    rdma)              test_rdma ;;
-    verify-*)          test_verify "${name#verify-}" ;;
-    pipeline-example)  test_pipeline_example ;;
-    pipeline-*)        test_pipeline "${name#pipeline-}" ;;
-    pinwatch-*-*)      name=${name#pinwatch-}
-                       test_pinwatch "${name%-*}" "${name#*-}" ;;
-    nas-*)             test_nas "${name#nas-}" ;;
-    time-*)            test_time "${name#time-}" ;;
-    helper-off)        test_helper_off ;;
-    tool-doctor)       test_tool_doctor ;;
-    tool-try)          test_tool_try ;;
-    helper-storm)      test_storm ;;
-    memory-events)     test_memory_events ;;
-    firehose-*)        test_firehose "${name#firehose-}" ;;
-    helper-perftest-*) helper_on "$name"
-                       test_perftest "${name#helper-perftest-}" &&
-                           reports_check "$name" ;;
-    helper-peer-*)     test_peer "${name#helper-peer-}" ;;
-    helper-rails-*)    test_rails "${name#helper-rails-}" ;;
-    helper-oracle)     test_oracle ;;
-    helper-plugin-*|helper-modules-*)
-                       name=${name#helper-}
-                       test_plugin "${name%-*}" "${name#*-}" ;;
-    helper-count-*)    test_loop "$name" "${name#helper-count-}" on_demand ;;
-    helper-fig1-*-*)   name=${name#helper-fig1-}
-                       test_loop "$1" "${name%-*}" "${name#*-}" ;;
-    helper-*-*)        name=${name#helper-}
-                       test_helper "${name%-*}" "${name#*-}" ;;
-    perftest-*)        test_perftest "${name#perftest-}" ;;
-    *)                 echo "no test $name"; return 1 ;;
-    esac
+    local command
+    command=$( (tests; long_tests) | sed -n "s/^$1 //p")
+    [ -n "$command" ] || { echo "no test $1"; return 1; }
+    $command
 }
 
 case ${1:-} in

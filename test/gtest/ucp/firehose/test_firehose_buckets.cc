@@ -342,3 +342,67 @@ TEST_F(test_firehose_buckets, stress)
         ucp_firehose_buckets_put(&table, use.first, use.second);
     }
 }
+
+/* The short way of what hits */
+class test_firehose_touch : public test_firehose_buckets {
+protected:
+    ucp_firehose_bucket_t *touch(unsigned number)
+    {
+        return ucp_firehose_buckets_touch(&table, number * SIZE);
+    }
+
+    void use(unsigned number)
+    {
+        put(local(number), UCP_FIREHOSE_LOCAL);
+    }
+};
+
+TEST_F(test_firehose_touch, only_what_is_pinned)
+{
+    EXPECT_EQ(nullptr, touch(1));
+    use(1);
+    EXPECT_NE(nullptr, touch(1));
+    ucp_firehose_buckets_doom(&table, SIZE, SIZE + 1);
+    EXPECT_EQ(nullptr, touch(1));
+}
+
+TEST_F(test_firehose_touch, a_victim_that_is_touched_goes_later)
+{
+    for (unsigned i = 1; i <= VICTIMS; ++i) {
+        use(i);
+    }
+    EXPECT_NE(nullptr, touch(1));
+    use(VICTIMS + 1);
+    EXPECT_NE(nullptr, touch(1));
+    EXPECT_EQ(nullptr, touch(2));
+    EXPECT_EQ(VICTIMS, pins.live);
+}
+
+TEST_F(test_firehose_touch, held_and_given_back)
+{
+    use(1);
+    ucp_firehose_bucket_t *bucket = touch(1);
+    ucp_firehose_buckets_hold(&table, bucket);
+    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+    ucp_firehose_buckets_hold(&table, bucket); /* a second transfer */
+    put(bucket, UCP_FIREHOSE_LOCAL);
+    put(bucket, UCP_FIREHOSE_LOCAL);
+    EXPECT_EQ(1u, pins.live);
+}
+
+/* The memory goes between the look and the transfer that goes on */
+TEST_F(test_firehose_touch, doomed_before_it_is_held)
+{
+    use(1);
+    ucp_firehose_bucket_t *bucket = touch(1);
+    ucp_firehose_buckets_doom(&table, SIZE, 2 * SIZE);
+    ucp_firehose_buckets_hold(&table, bucket);
+    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
+    EXPECT_EQ(1u, pins.live);
+    EXPECT_EQ(bucket, ucp_firehose_buckets_next_struck(&table));
+    EXPECT_EQ(1u, pins.live);
+    EXPECT_TRUE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
+    put(bucket, UCP_FIREHOSE_LOCAL);
+    EXPECT_EQ(0u, pins.live);
+    EXPECT_FALSE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
+}

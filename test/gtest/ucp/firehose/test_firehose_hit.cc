@@ -4,7 +4,6 @@
 #include "firehose_world.h"
 
 extern "C" {
-#include <ucp/firehose/buckets.h>
 #include <ucp/firehose/firehose_tuning.h>
 }
 
@@ -128,99 +127,4 @@ TEST_F(test_firehose_hit, all_hit_and_one_more)
     EXPECT_EQ(count, misses(world));
     put(world, count);
     EXPECT_EQ(count + 1, misses(world));
-}
-
-/* The table by itself */
-class test_firehose_touch : public ::testing::Test {
-protected:
-    void SetUp() override
-    {
-        ucp_firehose_pin_ops_t ops = {pin, unpin, this};
-
-        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_init(&table, 4096, 8, 4, &ops));
-    }
-
-    void TearDown() override
-    {
-        EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
-        ucp_firehose_buckets_cleanup(&table);
-        EXPECT_EQ(0, pinned);
-    }
-
-    static ucs_status_t
-    pin(void *arg, uint64_t address, size_t length, void **pin_p)
-    {
-        ++static_cast<test_firehose_touch *>(arg)->pinned;
-        *pin_p = arg;
-        return UCS_OK;
-    }
-
-    static void unpin(void *arg, void *)
-    {
-        --static_cast<test_firehose_touch *>(arg)->pinned;
-    }
-
-    void use(uint64_t address)
-    {
-        ucp_firehose_bucket_t *bucket;
-
-        ASSERT_EQ(UCS_OK, ucp_firehose_buckets_get(&table, address,
-                                                   UCP_FIREHOSE_LOCAL,
-                                                   &bucket));
-        ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
-    }
-
-    ucp_firehose_buckets_t table;
-    int pinned = 0;
-};
-
-TEST_F(test_firehose_touch, only_what_is_pinned)
-{
-    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 4096));
-    use(4096);
-    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
-    ucp_firehose_buckets_doom(&table, 4096, 4097);
-    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 4096));
-}
-
-TEST_F(test_firehose_touch, a_victim_that_is_touched_goes_later)
-{
-    for (uint64_t i = 1; i <= 4; ++i) {
-        use(i * 4096);
-    }
-    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
-    use(5 * 4096);
-    EXPECT_NE(nullptr, ucp_firehose_buckets_touch(&table, 4096));
-    EXPECT_EQ(nullptr, ucp_firehose_buckets_touch(&table, 2 * 4096));
-    EXPECT_EQ(4, pinned);
-}
-
-TEST_F(test_firehose_touch, held_and_given_back)
-{
-    use(4096);
-    ucp_firehose_bucket_t *bucket = ucp_firehose_buckets_touch(&table, 4096);
-    ucp_firehose_buckets_hold(&table, bucket);
-    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
-    ucp_firehose_buckets_hold(&table, bucket); /* a second transfer */
-    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
-    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
-    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
-    EXPECT_EQ(1, pinned);
-}
-
-/* The memory goes between the look and the transfer that goes on */
-TEST_F(test_firehose_touch, doomed_before_it_is_held)
-{
-    use(4096);
-    ucp_firehose_bucket_t *bucket = ucp_firehose_buckets_touch(&table, 4096);
-    ucp_firehose_buckets_doom(&table, 4096, 8192);
-    ucp_firehose_buckets_hold(&table, bucket);
-    EXPECT_TRUE(ucp_firehose_buckets_is_valid(&table));
-    EXPECT_EQ(1, pinned);
-    EXPECT_EQ(bucket, ucp_firehose_buckets_next_struck(&table));
-    EXPECT_EQ(1, pinned);
-    EXPECT_TRUE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
-    ucp_firehose_buckets_put(&table, bucket, UCP_FIREHOSE_LOCAL);
-    EXPECT_EQ(0, pinned);
-    EXPECT_FALSE(ucp_firehose_buckets_is_doomed(&table, table.num_dooms));
 }

@@ -16,10 +16,28 @@ protected:
     void start(ucx_pipeline_mode_t mode, unsigned send_fails = 0,
                unsigned num_nodes = 2)
     {
-        options = pipeline_world::options(mode);
         auto network       = pipeline_world::network(num_nodes, 1);
         network.send_fails = send_fails;
+        options            = pipeline_world::options(mode);
+        open(network);
+    }
+
+    /* With these options */
+    void open(const ucp_wire_sim_params_t &network =
+                      pipeline_world::network(2, 1))
+    {
         world.reset(new pipeline_world(network, options));
+    }
+
+    /* What is kept is short, and read once it was seen often: copies are dear */
+    void start_reading(uint64_t reg_base)
+    {
+        auto network          = pipeline_world::network(3, 1);
+        network.copy_per_byte = 1;
+        network.reg_base      = reg_base;
+        options.rdma_offset   = UCX_PIPELINE_DERIVED;
+        options.fragment      = 1 << 17;
+        open(network);
     }
 
     ucx_pipeline_request_h send(const std::vector<char> &bytes, uint64_t tag)

@@ -88,7 +88,7 @@ TEST_F(test_pipeline, what_has_no_rent_stays)
     PIPELINE_TEST_NEEDS_UCM();
     options              = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
     options.max_slowdown = 0;
-    world.reset(new pipeline_world(pipeline_world::network(2, 1), options));
+    open();
     transfer();
     size_t kept = world->pipeline_stats(1).kept;
     EXPECT_GT(kept, 0u);
@@ -102,7 +102,7 @@ TEST_F(test_pipeline, a_buffer_that_comes_again_is_not_copied)
     PIPELINE_TEST_NEEDS_UCM();
     options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
     options.rdma_offset = UCX_PIPELINE_DERIVED;
-    world.reset(new pipeline_world(pipeline_world::network(2, 1), options));
+    open();
     transfer();
     EXPECT_EQ(options.fragment, world->pipeline_stats(0).copied);
     transfer(); /* only what goes with the header */
@@ -120,7 +120,7 @@ uint64_t test_pipeline::time_of_second(const ucp_wire_sim_params_t &network,
     ucx_pipeline_options_init(&options);
     options.mode     = UCX_PIPELINE_MODE_PIPELINE;
     options.fragment = fragment;
-    world.reset(new pipeline_world(network, options));
+    open(network);
     transfer();
     uint64_t start = ucp_wire_sim_time(world->sim, 1);
     transfer();
@@ -160,7 +160,7 @@ TEST_F(test_pipeline, copies_of_a_short_message_overlap)
     network.copy_per_byte = 1;
     ucx_pipeline_options_init(&options);
     options.mode = UCX_PIPELINE_MODE_COPY;
-    world.reset(new pipeline_world(network, options));
+    open(network);
     source.assign(64 << 10, 's');
     target.assign(64 << 10, 't');
     uint64_t start = ucp_wire_sim_time(world->sim, 1);
@@ -175,7 +175,7 @@ TEST_F(test_pipeline, the_cache_keeps_within_its_bytes)
     PIPELINE_TEST_NEEDS_UCM();
     options = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
     options.cache_bytes = 20000;
-    world.reset(new pipeline_world(pipeline_world::network(2, 1), options));
+    open();
     transfer();
     EXPECT_LE(world->stats(1).bytes, options.cache_bytes);
     EXPECT_GT(world->stats(1).bytes, 0u);

@@ -16,13 +16,8 @@ protected:
 
     void begin(uint64_t reg_base = 100000)
     {
-        options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
-        options.rdma_offset = UCX_PIPELINE_DERIVED;
-        options.fragment    = 1 << 17;
-        auto network          = pipeline_world::network(3, 1);
-        network.copy_per_byte = 1;
-        network.reg_base      = reg_base;
-        world.reset(new pipeline_world(network, options));
+        options = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
+        start_reading(reg_base);
     }
 
     /* Both ends are registered; true once a message was read */

@@ -102,13 +102,9 @@ protected:
     void SetUp() override
     {
         PIPELINE_TEST_NEEDS_UCM();
-        options             = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
-        options.rdma_offset = UCX_PIPELINE_DERIVED;
-        options.fragment    = 1 << 17;
+        options = pipeline_world::options(UCX_PIPELINE_MODE_CACHE);
         options.max_slowdown = 0; /* it stays, however long that takes */
-        auto network          = pipeline_world::network(3, 1);
-        network.copy_per_byte = 1;
-        world.reset(new pipeline_world(network, options));
+        start_reading(pipeline_world::network(3, 1).reg_base);
         /* node 1 has both its buffers registered, as other messages used them */
         for (int i = 0; i < 4; ++i) {
             transfer(source.data(), target.data(), source.size(), 2, 1);

@@ -51,7 +51,7 @@ protected:
         network.dereg_per_page = page / 2;
         ucx_pipeline_options_init(&options);
         options.mode = mode;
-        world.reset(new pipeline_world(network, options));
+        open(network);
     }
 
     void set_length(size_t length)

@@ -389,7 +389,6 @@ TEST_F(test_ahead, a_walk_that_ends_costs_a_window)
     EXPECT_EQ(nullptr, w->invalid());
 }
 
-/* Half of a window goes while the walk is in it */
 /* The blocks of an all-to-all are a walk, and stand still while the ranks compute */
 TEST_F(test_ahead, blocks_that_come_again_after_a_pause)
 {

@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -102,6 +104,25 @@ protected:
         EXPECT_EQ(0.0, m_config.pin_base_ns);
     }
 
+    typedef std::vector<std::pair<const char*, std::vector<const char*>>> bad_t;
+
+    /* Each value is named, and turns off what it is for, and not the other */
+    void expect_each_off(const bad_t &bad, int uct_helper_config_t::*off,
+                         int uct_helper_config_t::*on)
+    {
+        for (const auto &option_and_values : bad) {
+            const char *name = option_and_values.first;
+            for (const char *value : option_and_values.second) {
+                set_defaults();
+                option(name) = text(value);
+                expect_error(name, value);
+                EXPECT_EQ(0, m_config.*off) << name;
+                EXPECT_EQ(1, m_config.*on) << name;
+                expect_defaults();
+            }
+        }
+    }
+
     uct_helper_options_t m_options;
     uct_helper_config_t  m_config;
     char                 m_error[512];
@@ -151,14 +172,9 @@ TEST_F(test_config, defaults_are_valid)
     expect_defaults();
 }
 
-struct bad_values {
-    const char                *name;
-    std::vector<const char *> values;
-};
-
 TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
 {
-    const bad_values bad[] = {
+    expect_each_off({
         {"UCX_MD_HELPER", {"perhaps"}},
         {"UCX_MD_HELPER_POLICY", {"papers"}},
         {"UCX_MD_HELPER_MAX_SLOWDOWN",
@@ -176,23 +192,12 @@ TEST_F(test_config, every_bad_value_is_named_and_turns_the_helper_off)
         {"UCX_MD_HELPER_CPU", {"3-1"}},
         {"UCX_MD_HELPER_LOG", {"loud", "none"}},
         {"UCX_MD_HELPER_SYSLOG", {"", "loud"}}
-    };
-
-    for (const auto &entry : bad) {
-        for (const char *value : entry.values) {
-            set_defaults();
-            option(entry.name) = text(value);
-            expect_error(entry.name, value);
-            EXPECT_EQ(0, m_config.helper) << entry.name;
-            EXPECT_EQ(1, m_config.pin) << entry.name;
-            expect_defaults();
-        }
-    }
+    }, &uct_helper_config_t::helper, &uct_helper_config_t::pin);
 }
 
 TEST_F(test_config, bad_pin_value_turns_only_pin_off)
 {
-    const bad_values bad[] = {
+    expect_each_off({
         {"UCX_MD_PIN_COST", {"5us"}},
         {"UCX_MD_PIN_REG_COST",
          {"0", "0ns", "-1us", "nan", "2s", "1us,1ns"}},
@@ -200,17 +205,7 @@ TEST_F(test_config, bad_pin_value_turns_only_pin_off)
          {"", "0", "auto", "-1", "8k"}},
         {"UCX_MD_PIN_VERIFY", {"always"}},
         {"UCX_MD_PIN", {"2"}}
-    };
-
-    for (const auto &entry : bad) {
-        for (const char *value : entry.values) {
-            set_defaults();
-            option(entry.name) = text(value);
-            expect_error(entry.name, value);
-            EXPECT_EQ(0, m_config.pin) << entry.name;
-            EXPECT_EQ(1, m_config.helper) << entry.name;
-        }
-    }
+    }, &uct_helper_config_t::pin, &uct_helper_config_t::helper);
 }
 
 using config = uct_helper_config_t;

@@ -5,6 +5,7 @@
 #include "log_capture.h"
 #include "run_again.h"
 
+#include <test/refuse_calls.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/events_probe.h>
 
@@ -18,11 +19,7 @@
 #include <cerrno>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -170,7 +167,7 @@ protected:
 
     /* Runs one disabled test in a new program, so that nothing has been hooked
      * or decided yet. */
-    static int run_alone(const char *name, const char *variable = nullptr)
+    static int run_alone(const char *name, const char *variable)
     {
         pid_t pid = fork();
 
@@ -370,25 +367,22 @@ TEST_F(test_events, probe_takes_no_place_that_the_program_left)
  * No hooks from the start
  */
 
-TEST_F(test_events, DISABLED_events_are_off)
+/* What follows runs in a program of its own, which has this in its environment */
+#define TEST_ALONE(_name, _variable) \
+    TEST_F(test_events, _name) \
+    { \
+        EXPECT_EQ(0, run_alone(#_name, _variable)); \
+    } \
+    TEST_F(test_events, DISABLED_##_name)
+
+TEST_ALONE(events_are_off, "UCX_MEM_EVENTS=n")
 {
     expect_refused("UCX_MEM_EVENTS");
 }
 
-TEST_F(test_events, events_are_off)
-{
-    EXPECT_EQ(0, run_alone("events_are_off", "UCX_MEM_EVENTS=n"));
-}
-
-TEST_F(test_events, DISABLED_hooks_are_not_installed)
+TEST_ALONE(hooks_are_not_installed, "UCX_MEM_MMAP_HOOK_MODE=none")
 {
     expect_refused("cannot install");
-}
-
-TEST_F(test_events, hooks_are_not_installed)
-{
-    EXPECT_EQ(0, run_alone("hooks_are_not_installed",
-                           "UCX_MEM_MMAP_HOOK_MODE=none"));
 }
 
 /* UCX would wait for itself */
@@ -407,7 +401,7 @@ TEST_F(test_events, hooks_by_relocation)
                            "UCX_MEM_MMAP_HOOK_MODE=reloc"));
 }
 
-TEST_F(test_events, DISABLED_other_threads_have_no_hook)
+TEST_ALONE(other_threads_have_no_hook, nullptr)
 {
     /* UCX hooks first, the other library comes over it */
     ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED, 2000,
@@ -417,26 +411,13 @@ TEST_F(test_events, DISABLED_other_threads_have_no_hook)
     expect_refused("munmap() is not reported");
 }
 
-TEST_F(test_events, other_threads_have_no_hook)
-{
-    EXPECT_EQ(0, run_alone("other_threads_have_no_hook"));
-}
-
 /* No thread may be made: memory is kept as without us, in one line */
-TEST_F(test_events, DISABLED_threads_are_refused)
+TEST_ALONE(threads_are_refused, nullptr)
 {
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAGAIN),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-    };
-    struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+    const int calls[] = {SYS_clone, SYS_clone3};
     log_capture log;
 
-    ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-    ASSERT_EQ(0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
+    ASSERT_EQ(0, refuse_calls(calls, 2, EAGAIN));
     m_config.policy = UCS_REGCACHE_POLICY_PAPER;
     attach(lower);
     for (int i = 0; i < 10; ++i) {
@@ -463,9 +444,4 @@ TEST_F(test_events, DISABLED_threads_are_refused)
     munmap(other, TEST_LENGTH);
     close(lower);
     EXPECT_EQ(0u, lower.live_count());
-}
-
-TEST_F(test_events, threads_are_refused)
-{
-    EXPECT_EQ(0, run_alone("threads_are_refused"));
 }

@@ -208,10 +208,6 @@ TEST_F(test_idle, what_is_posted_is_registered_where_something_was_used)
     close(lower);
 }
 
-/*
- * On-demand paging: a device that pages pins nothing.
- */
-
 /* A child has no part in the parent's domains, but it may have its own, also if
  * a thread of the parent was in an idle step as it was born */
 TEST_F(test_idle, a_child_steps_for_itself)

@@ -4,35 +4,18 @@
 #include "log_capture.h"
 #include "monitor_fixture.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
+#include <test/refuse_calls.h>
 
 class test_monitor_refused : public test_monitor {
 protected:
-    /* Of all system calls only userfaultfd() fails from now on */
-    static void refuse(int error)
-    {
-        struct sock_filter code[] = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                     offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_userfaultfd, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-        };
-        struct sock_fprog filter = {4, code};
-
-        ASSERT_EQ(0, prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
-        ASSERT_EQ(0, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
-    }
-
     /* @return 0 if the domain works with UCM's hooks, and @a lines were logged
      *         that name the option */
     int fall_back(uct_helper_monitor_t monitor, int error, size_t lines)
     {
+        const int opens = SYS_userfaultfd;
         log_capture log;
 
-        refuse(error);
+        EXPECT_EQ(0, refuse_calls(&opens, 1, error));
         m_config.monitor = monitor;
         attach();
         use(m_buffer);

@@ -4,14 +4,10 @@
 #include "pin_md_fixture.h"
 
 #include <uct/ib/helper_md/quiet_fork.h>
+#include <test/refuse_calls.h>
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <cerrno>
-#include <cstddef>
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 /* In a child: leave with a code that names the line */
 #define CHILD_CHECK(_cond) \
@@ -49,16 +45,7 @@ protected:
     /* Forbid one system call to this process, with EPERM */
     static void forbid(int number)
     {
-        struct sock_filter code[] = {
-            BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                     offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-        };
-        struct sock_fprog program = {4, code};
-        CHILD_CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-        CHILD_CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+        CHILD_CHECK(refuse_calls(&number, 1, EPERM) == 0);
     }
 
     static int count_rings()

@@ -67,6 +67,13 @@ protected:
         ASSERT_EQ(UCS_OK, uct_helper_md_attach(lower.md(), "fake", &config));
     }
 
+    /* The test's own domain; m_buffer is a device's from its beginning on */
+    void open(size_t length = LENGTH)
+    {
+        attach(lower);
+        call_device(m_buffer, length);
+    }
+
     void attach_watching(generation_lower &lower, ucs_regcache_policy_t policy)
     {
         uct_helper_config_t config = plain_config();
@@ -166,6 +173,7 @@ protected:
     }
 
     generation_in_force m_generation;
+    generation_lower    lower{"fake", 0, TYPES};
     char                *m_buffer = nullptr;
 };
 

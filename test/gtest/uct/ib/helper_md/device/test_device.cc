@@ -22,10 +22,7 @@ TEST_F(test_device, stays_registered_under_any_policy)
 
 TEST_F(test_device, host_memory_beside_it_is_as_ever)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     use(lower, m_buffer + LENGTH);
     use(lower, m_buffer + LENGTH);
     EXPECT_EQ(2u, lower.reg_count());
@@ -34,10 +31,7 @@ TEST_F(test_device, host_memory_beside_it_is_as_ever)
 
 TEST_F(test_device, a_part_of_it_hits_another_access_does_not)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     uct_mem_h memh = lower.reg(m_buffer, LENGTH, UCT_MD_MEM_ACCESS_LOCAL_READ);
     EXPECT_EQ(memh, lower.reg(m_buffer + 4096, 4096,
                               UCT_MD_MEM_ACCESS_LOCAL_READ));
@@ -70,11 +64,8 @@ TEST_F(test_device, every_type_of_it_stays)
 
 TEST_F(test_device, a_part_that_is_the_hosts_is_no_hindrance)
 {
-    generation_lower lower("fake", 0, TYPES);
-
     /* A request over both is none for the cache of host memory */
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     use(lower, m_buffer + LENGTH / 2);
     use(lower, m_buffer + LENGTH / 2);
     EXPECT_EQ(0u, cache_uses(lower));
@@ -118,10 +109,7 @@ TEST_F(test_device, a_domain_of_host_memory_believes_the_caller_too)
 
 TEST_F(test_device, free_while_it_is_being_registered)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     lower.on_reg = [this](void*, size_t) {
         free_event(m_buffer, LENGTH);
         return UCS_OK;
@@ -135,10 +123,7 @@ TEST_F(test_device, free_while_it_is_being_registered)
 
 TEST_F(test_device, a_refusal_leaves_nothing)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     lower.on_reg = [](void*, size_t) { return UCS_ERR_NO_MEMORY; };
     EXPECT_EQ(nullptr, lower.reg(m_buffer, LENGTH, ACCESS));
     free_event(m_buffer, LENGTH);
@@ -187,10 +172,7 @@ TEST_F(test_device, without_events_each_use_registers)
 
 TEST_F(test_device, free_drops_it)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, 2 * LENGTH);
+    open(2 * LENGTH);
     use(lower, m_buffer);
     use(lower, m_buffer + LENGTH);
     free_event(m_buffer, LENGTH);
@@ -203,10 +185,7 @@ TEST_F(test_device, free_drops_it)
 
 TEST_F(test_device, free_in_a_use_drops_it_afterwards)
 {
-    generation_lower lower("fake", 0, TYPES);
-
-    attach(lower);
-    call_device(m_buffer, LENGTH);
+    open();
     uct_mem_h memh = lower.reg(m_buffer, LENGTH, ACCESS);
     free_event(m_buffer + 4096, 1);
     EXPECT_EQ(0u, lower.dereg_count()) << "it is in use";

@@ -91,7 +91,6 @@ TEST_F(test_device_gpu, stays_registered_until_it_is_freed)
  * there is the memory that was */
 TEST_F(test_device_gpu, an_address_that_comes_again_is_registered_again)
 {
-    generation_lower lower("fake", 0, TYPES);
     unsigned num_same = 0;
     void *last        = nullptr;
 
@@ -111,7 +110,6 @@ TEST_F(test_device_gpu, an_address_that_comes_again_is_registered_again)
 
 TEST_F(test_device_gpu, freed_in_a_use_it_is_not_found_again)
 {
-    generation_lower lower("fake", 0, TYPES);
     void *buffer = gpu::get().alloc(LENGTH);
 
     attach(lower);
@@ -125,7 +123,6 @@ TEST_F(test_device_gpu, freed_in_a_use_it_is_not_found_again)
 
 TEST_F(test_device_gpu, of_a_stream)
 {
-    generation_lower lower("fake", 0, TYPES);
     void *buffer = gpu::get().alloc_async(LENGTH);
 
     if (buffer == nullptr) {

@@ -74,7 +74,6 @@ TEST_F(test_device_untouched, neither_watched_nor_copied)
 /* The test above looks at the right things */
 TEST_F(test_device_untouched, host_memory_is_watched)
 {
-    generation_lower lower("fake", 0, TYPES);
     bool watches = can_watch();
 
     attach_watching(lower, UCS_REGCACHE_POLICY_PREDICT);
@@ -89,7 +88,6 @@ TEST_F(test_device_untouched, host_memory_is_watched)
  * name */
 TEST_F(test_device_untouched, what_nobody_can_name_is_a_devices)
 {
-    generation_lower lower("fake", 0, TYPES);
     int type = UCS_MEMORY_TYPE_HOST;
 
     while (strcmp(ucs_memory_type_names[type], "unknown")) {
