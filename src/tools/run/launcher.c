@@ -61,8 +61,14 @@ static const char *const tool_srun_one[] = {
     "q", "C", "d", "r", "B", "G", "K", "L", "M", "S", "T", "ntasks", "nodes",
     "cpus-per-task", "partition", "time", "nodelist", "exclude", "account",
     "job-name", "output", "error", "input", "chdir", "export", "mpi", "mem",
-    "ntasks-per-node", "distribution", "qos", "constraint", "reservation",
-    "cpu-bind", "gpus", "gres", "licenses", "jobid", "signal", NULL
+    "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "mem-per-cpu",
+    "mem-per-gpu", "gpus-per-node", "gpus-per-task", "gpus-per-socket",
+    "cpus-per-gpu", "gpu-bind", "gpu-freq", "cpu-freq", "threads-per-core",
+    "cores-per-socket", "sockets-per-node", "distribution", "qos", "constraint",
+    "reservation", "cpu-bind", "mem-bind", "hint", "gpus", "gres", "licenses",
+    "jobid", "signal", "comment", "dependency", "relative", "clusters", "tmp",
+    "network", "open-mode", "het-group", "prolog", "epilog", "task-prolog",
+    "task-epilog", NULL
 };
 static const char *const tool_no_options[] = {NULL};
 
@@ -170,20 +176,33 @@ static int tool_args_find(tool_args_t *args, const char *const *names)
 
 /* --- Launchers ------------------------------------------------------------ */
 
+/* Add `NAME=VALUE` or something else; a LD_PRELOAD gets the library in front, and
+ * then the return value is nonzero */
+static int tool_launcher_add_setting(const char *setting, const char *library,
+                                     tool_list_t *out)
+{
+    static const char prefix[] = TOOL_PRELOAD "=";
+
+    if (strncmp(setting, prefix, strlen(prefix))) {
+        tool_list_add(out, setting);
+        return 0;
+    }
+    tool_list_addf(out, "%s%s:%s", prefix, library, setting + strlen(prefix));
+    return 1;
+}
+
 /* Copy one option; a LD_PRELOAD that it sets gets the library in front */
 static void tool_launcher_copy_option(const tool_args_t *args,
                                       const char *library, tool_list_t *out)
 {
     static const char *const set[] = {"x", "genv", "env", NULL};
-    static const char prefix[]     = TOOL_PRELOAD "=";
     char *const *argv              = args->argv + args->at;
     int sets                       = tool_args_is_option(argv[0], set);
     size_t i;
 
     for (i = 0; i < args->span; ++i) {
-        if (sets && (i == 1) && !strncmp(argv[i], prefix, strlen(prefix))) {
-            tool_list_addf(out, "%s%s:%s", prefix, library,
-                           argv[i] + strlen(prefix));
+        if (sets && (i == 1)) {
+            (void)tool_launcher_add_setting(argv[i], library, out);
         } else if (sets && (i == 2) && !strcmp(argv[1], TOOL_PRELOAD)) {
             tool_list_addf(out, "%s:%s", library, argv[i]);
         } else {
@@ -305,11 +324,15 @@ static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
     tool_list_cleanup(&extra);
 }
 
-/* The list of srun's --export with the names added; NULL when it stays */
-static char *tool_srun_extend(const char *list, const tool_list_t *names)
+/* The list of srun's --export with the names added; NULL where it is none */
+static char *tool_srun_extend(const char *list, const tool_list_t *names,
+                              const char *library)
 {
-    char *copy, *rest, *part;
-    int has_all = 0;
+    tool_list_t parts = TOOL_LIST_INITIALIZER;
+    int has_all       = 0;
+    int has_preload   = 0;
+    char *text, *rest, *part;
+    size_t i;
 
     if (!strcasecmp(list, "NONE") || !strcasecmp(list, "NIL")) {
         tool_message("srun exports no variables (%s): its tasks run without "
@@ -318,21 +341,25 @@ static char *tool_srun_extend(const char *list, const tool_list_t *names)
         return NULL;
     }
 
-    copy = tool_strdup(list);
-    rest = copy;
+    text = rest = tool_strdup(list);
     while ((part = strsep(&rest, ",")) != NULL) {
-        has_all |= !strcasecmp(part, "ALL");
+        has_all     |= !strcasecmp(part, "ALL");
+        has_preload |= tool_launcher_add_setting(part, library, &parts);
     }
-    free(copy);
-    if (has_all) {
-        return NULL;
+    free(text);
+    for (i = 0; !has_all && (i < names->count); ++i) {
+        if (!has_preload || strcmp(names->items[i], TOOL_PRELOAD)) {
+            tool_list_add(&parts, names->items[i]);
+        }
     }
-
-    return tool_launcher_append(list, ",", names);
+    text = tool_list_join(&parts, ",");
+    tool_list_cleanup(&parts);
+    return text;
 }
 
 static void tool_srun_extend_option(const tool_args_t *args,
-                                    const tool_list_t *names, tool_list_t *out)
+                                    const tool_list_t *names,
+                                    const char *library, tool_list_t *out)
 {
     size_t value_at  = args->at + args->span - 1;
     const char *list = args->argv[value_at];
@@ -346,7 +373,7 @@ static void tool_srun_extend_option(const tool_args_t *args,
         ++list;
     }
 
-    changed = tool_srun_extend(list, names);
+    changed = tool_srun_extend(list, names, library);
     if (changed != NULL) {
         tool_list_put(out, value_at,
                       tool_format("%s%s", (args->span == 1) ? "--export=" : "",
@@ -361,20 +388,22 @@ static void tool_srun_adapt(char *const *argv, const tool_list_t *names,
     static const char *const export[] = {"export", NULL};
     const char *list                  = getenv(TOOL_SLURM_EXPORT);
     tool_list_t none                  = TOOL_LIST_INITIALIZER;
+    char *changed                     = NULL;
     tool_args_t args;
-    char *changed;
 
     tool_launcher_copy(TOOL_LAUNCHER_SRUN, argv, &none, 0, library, out);
     tool_args_begin(&args, TOOL_LAUNCHER_SRUN, argv);
-    if (tool_args_find(&args, export)) {
-        tool_srun_extend_option(&args, names, out);
-    } else if (list != NULL) {
-        changed = tool_srun_extend(list, names);
-        if (changed != NULL) {
-            setenv(TOOL_SLURM_EXPORT, changed, 1);
-            free(changed);
-        }
+    while (tool_args_find(&args, export)) { /* one for each part */
+        tool_srun_extend_option(&args, names, library, out);
+        list = NULL;
     }
+    if (list != NULL) {
+        changed = tool_srun_extend(list, names, library);
+    }
+    if (changed != NULL) {
+        setenv(TOOL_SLURM_EXPORT, changed, 1);
+    }
+    free(changed);
 }
 
 void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,

@@ -117,8 +117,9 @@ const char *tool_launcher_name(tool_launcher_t launcher);
  * Make the command line that forwards the variables @a names, whose values
  * are in this process's environment. What the user forwards himself is kept:
  * ours are put first, where the user's win, and a LD_PRELOAD of the user's in
- * the launcher's own options gets @a library in front. May change the
- * environment (Open MPI's mca_base_env_list, Slurm's SLURM_EXPORT_ENV).
+ * the launcher's own options, or in what Slurm exports, gets @a library in front.
+ * May change the environment (Open MPI's mca_base_env_list, Slurm's
+ * SLURM_EXPORT_ENV).
  *
  * @param argv  The command, NULL-terminated.
  * @param out   Receives the command line; must be empty.
