@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "doctor.h"
 
+#include <tools/report/report.h>
 #include <tools/tool.h>
 #include <ucs/sys/math.h>
 
@@ -99,9 +100,10 @@ static void tool_doctor_print_json(const tool_doctor_t *doctor)
 
     for (i = 0; i < doctor->count; ++i) {
         json_array_append_new(lines, json_pack(
-                "{s:s,s:s,s:s,s:s?}",
+                "{s:s,s:s,s:o,s:s?}",
                 "level", tool_doctor_levels[doctor->lines[i].level],
-                "name", doctor->lines[i].name, "text", doctor->lines[i].text,
+                "name", doctor->lines[i].name,
+                "text", tool_report_string(doctor->lines[i].text),
                 "cure", doctor->lines[i].cure));
     }
     json_dumpf(object, stdout, JSON_INDENT(2));
