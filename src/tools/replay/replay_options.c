@@ -128,7 +128,7 @@ const tool_option_t replay_options[] = {
      REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns, at most 1s and 1ms",
      "BASE,PAGE modelled cost of a deregistration [170ns,17ns]", NULL},
     {"lateness", replay_parse_lateness, REPLAY_OFFSET(params.lateness_ns),
-     "a time such as 30us",
+     "a time such as 30us, at most 3600s",
      "TIME modelled median lateness of the helper's wake-up [30us]", NULL},
     {"max-slowdown", tool_option_share, REPLAY_OFFSET(params.max_slowdown),
      "a share from 0.001% to 100%, such as 0.5% or 0.005",
@@ -142,7 +142,8 @@ const tool_option_t replay_options[] = {
      "off, local or remote",
      "WHICH uses registered with what lies ahead, as\n"
      "                              UCX_MD_HELPER_COALESCE [local]", NULL},
-    {"seed", tool_option_count, REPLAY_OFFSET(params.seed), "a whole number",
+    {"seed", tool_option_count, REPLAY_OFFSET(params.seed),
+     "a whole number up to 4294967295",
      "N of the lateness [1]", NULL},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",
