@@ -3,8 +3,6 @@
 # Shared by the benchmark drivers and ../quickstart; sourced by bash. Finds the
 # build, runs one job over the software NIC and gathers its figures.
 
-bench_ranks=()
-
 bench_die() {
     echo "${0##*/}: $*" >&2
     exit 2
@@ -125,15 +123,14 @@ bench_environment() {
     export UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-16384}
 }
 
-# bench_launcher MPI [RANKS]: sets bench_mpirun, with what the array bench_ranks has
-# each rank run through. bench_bind (none): what each rank is bound to.
+# bench_launcher MPI [RANKS]: sets bench_mpirun. bench_bind (none): what each rank is
+# bound to.
 bench_launcher() {
     case $1 in
     openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe) ;;
     mpich)   bench_mpirun=(mpirun.mpich) ;;
     esac
-    bench_mpirun+=(--bind-to "${bench_bind:-none}")
-    bench_mpirun+=(-n "${2:-2}" "${bench_ranks[@]}")
+    bench_mpirun+=(--bind-to "${bench_bind:-none}" -n "${2:-2}")
 }
 
 # bench_prefix POLICY DIR OPTIONS...: sets bench_command, what a launcher is
