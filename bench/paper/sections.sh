@@ -93,8 +93,8 @@ kernel_ranks() {
     esac
 }
 
-# kernel_job NAME: ranks, program and arguments. BT, SP and LU have messages and time,
-# not physics. An iteration of class A takes 10 (CG) to 400 ms (FT) on two ranks;
+# kernel_job NAME: ranks, program and arguments. BT, SP, LU and MG have messages and
+# time, not physics. An iteration of class A takes 10 (CG) to 600 ms (MG) on two ranks;
 # what a code of smaller classes holds for microseconds says nothing about memory. As
 # many iterations as take some seconds: of class A, --quick and by default, and of B.
 kernel_job() {
@@ -103,7 +103,7 @@ kernel_job() {
     case $1 in
     ft*) set -- "$1" 6 20 6 ;;
     cg)  set -- "$1" 45 150 20 ;;
-    mg)  set -- "$1" 8 24 20 ;;
+    mg)  set -- "$1" 6 16 16 ;;
     is)  set -- "$1" 30 100 20 ;;
     bt)  set -- "$1" 12 40 12 ;;
     sp)  set -- "$1" 30 100 30 ;;
@@ -116,7 +116,7 @@ kernel_job() {
     esac
     [ "$1" != ft2d ] || more=" --columns 2"
     case $1 in
-    bt|sp|lu)
+    bt|sp|lu|mg)
         printf '%s\tpace/paced %s --class %s --iterations %s --compute busy\n' \
             $ranks "$1" "$letter" "$count" ;;
     *)  printf '%s\tkernels/%s %s --iterations %s%s\n' $ranks \
