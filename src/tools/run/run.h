@@ -185,7 +185,8 @@ pid_t tool_job_fork(int signo);
 /**
  * Run a program that answers, with nothing to read.
  *
- * @param seconds  It is killed after that time, and when this process ends.
+ * @param seconds  It is killed after that time, with what it started, and alone
+ *                 when this process ends.
  * @param prepare  Called in its process before; NULL: nothing.
  *
  * @return What it wrote to stdout and stderr, 64 KiB at most, which the caller
