@@ -205,14 +205,19 @@ int tool_option_cost(void *field, const char *value)
             uct_helper_value_cost(value, &cost[0], &cost[1])) ? 0 : -1;
 }
 
-int tool_policy_find(const char *name)
+int tool_word_find(const char *word, const char *const *words, int count)
 {
     int i;
 
-    for (i = 0; (i < UCS_REGCACHE_POLICY_LAST) &&
-                strcasecmp(ucs_regcache_policy_names[i], name); ++i) {
+    for (i = 0; (i < count) && strcasecmp(words[i], word); ++i) {
     }
     return i;
+}
+
+int tool_policy_find(const char *name)
+{
+    return tool_word_find(name, ucs_regcache_policy_names,
+                          UCS_REGCACHE_POLICY_LAST);
 }
 
 int tool_option_text(void *field, const char *value)

@@ -79,15 +79,10 @@ static int replay_parse_coalesce(void *field, const char *value)
         [UCS_REGCACHE_COVER_LOCAL]  = "local",
         [UCS_REGCACHE_COVER_REMOTE] = "remote"
     };
-    int i;
+    ucs_regcache_cover_kind_t *kind = field;
 
-    for (i = 0; i <= UCS_REGCACHE_COVER_REMOTE; ++i) {
-        if (!strcmp(value, words[i])) {
-            *(ucs_regcache_cover_kind_t*)field = i;
-            return 0;
-        }
-    }
-    return -1;
+    *kind = tool_word_find(value, words, UCS_REGCACHE_COVER_REMOTE + 1);
+    return (*kind <= UCS_REGCACHE_COVER_REMOTE) ? 0 : -1;
 }
 
 /* N, or a time with its unit */

@@ -31,59 +31,48 @@ typedef struct tool_args {
  * arguments could not be told from the launcher's. An option that is missing
  * here ends the search early, so that less is rewritten, never too much. */
 typedef struct tool_args_options {
-    const char *const *one; /* options with one value */
-    const char *const *two; /* options with two values */
+    const char *one; /* options with one value, words */
+    const char *two; /* options with two values */
 } tool_args_options_t;
 
-static const char *const tool_openmpi_one[] = {
-    "x", "n", "np", "c", "N", "npernode", "npersocket", "host", "H",
-    "hostfile", "machinefile", "default-hostfile", "map-by", "bind-to",
-    "rank-by", "wdir", "wd", "path", "prefix", "output-filename", "output",
-    "rf", "rankfile", "cpu-list", "cpu-set", "am", "tune", "ppr", "timeout",
-    "stdin", "xterm", "app", "report-uri", "ompi-server", "tmpdir",
-    "personality", "max-restarts", "runtime-options", "display", NULL
-};
-static const char *const tool_openmpi_two[] = {"mca", "gmca", "omca", "prtemca",
-                                               "pmixmca", "gpmixmca", NULL};
-
-static const char *const tool_hydra_one[] = {
-    "genvlist", "envlist", "n", "np", "f", "hosts", "hostfile",
-    "machinefile", "host", "ppn", "wdir", "launcher", "launcher-exec",
-    "bootstrap", "bootstrap-exec", "bind-to", "map-by", "membind", "iface",
-    "rmk", "prepend-pattern", "outfile-pattern", "errfile-pattern",
-    "nameserver", "disable-auto-cleanup", "localhost", "path", "perhost",
-    "configfile", "topolib", "demux", "ckpointlib", "usize", "arch", NULL
-};
-static const char *const tool_hydra_two[] = {"genv", "env", NULL};
-
-static const char *const tool_srun_one[] = {
-    "n", "N", "c", "p", "t", "w", "x", "A", "J", "o", "e", "i", "D", "m",
-    "q", "C", "d", "r", "B", "G", "K", "L", "M", "S", "T", "ntasks", "nodes",
-    "cpus-per-task", "partition", "time", "nodelist", "exclude", "account",
-    "job-name", "output", "error", "input", "chdir", "export", "mpi", "mem",
-    "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "mem-per-cpu",
-    "mem-per-gpu", "gpus-per-node", "gpus-per-task", "gpus-per-socket",
-    "cpus-per-gpu", "gpu-bind", "gpu-freq", "cpu-freq", "threads-per-core",
-    "cores-per-socket", "sockets-per-node", "distribution", "qos", "constraint",
-    "reservation", "cpu-bind", "mem-bind", "hint", "gpus", "gres", "licenses",
-    "jobid", "signal", "comment", "dependency", "relative", "clusters", "tmp",
-    "network", "open-mode", "het-group", "prolog", "epilog", "task-prolog",
-    "task-epilog", NULL
-};
-static const char *const tool_no_options[] = {NULL};
+static const char tool_openmpi_one[] =
+    "x n np c N npernode npersocket host H hostfile machinefile "
+    "default-hostfile map-by bind-to rank-by wdir wd path prefix "
+    "output-filename output rf rankfile cpu-list cpu-set am tune ppr timeout "
+    "stdin xterm app report-uri ompi-server tmpdir personality max-restarts "
+    "runtime-options display";
+static const char tool_hydra_one[] =
+    "genvlist envlist n np f hosts hostfile machinefile host ppn wdir launcher "
+    "launcher-exec bootstrap bootstrap-exec bind-to map-by membind iface rmk "
+    "prepend-pattern outfile-pattern errfile-pattern nameserver "
+    "disable-auto-cleanup localhost path perhost configfile topolib demux "
+    "ckpointlib usize arch";
+static const char tool_srun_one[] =
+    "n N c p t w x A J o e i D m q C d r B G K L M S T ntasks nodes "
+    "cpus-per-task partition time nodelist exclude account job-name output "
+    "error input chdir export mpi mem ntasks-per-node ntasks-per-core "
+    "ntasks-per-socket mem-per-cpu mem-per-gpu gpus-per-node gpus-per-task "
+    "gpus-per-socket cpus-per-gpu gpu-bind gpu-freq cpu-freq threads-per-core "
+    "cores-per-socket sockets-per-node distribution qos constraint reservation "
+    "cpu-bind mem-bind hint gpus gres licenses jobid signal comment dependency "
+    "relative clusters tmp network open-mode het-group prolog epilog "
+    "task-prolog task-epilog";
 
 static const tool_args_options_t tool_args_options[] = {
-    [TOOL_LAUNCHER_NONE]    = {tool_no_options, tool_no_options},
-    [TOOL_LAUNCHER_OPENMPI] = {tool_openmpi_one, tool_openmpi_two},
-    [TOOL_LAUNCHER_HYDRA]   = {tool_hydra_one, tool_hydra_two},
-    [TOOL_LAUNCHER_SRUN]    = {tool_srun_one, tool_no_options}
+    [TOOL_LAUNCHER_NONE]    = {"", ""},
+    [TOOL_LAUNCHER_OPENMPI] = {tool_openmpi_one,
+                               "mca gmca omca prtemca pmixmca gpmixmca"},
+    [TOOL_LAUNCHER_HYDRA]   = {tool_hydra_one, "genv env"},
+    [TOOL_LAUNCHER_SRUN]    = {tool_srun_one, ""}
 };
 
-static int tool_args_has_word(const char *const *words, const char *word,
-                              size_t length)
+static int tool_args_has_word(const char *words, const char *word, size_t length)
 {
-    for (; *words != NULL; ++words) {
-        if ((strlen(*words) == length) && !strncmp(word, *words, length)) {
+    size_t span;
+
+    for (; *words != '\0'; words += span + strspn(words + span, " ")) {
+        span = strcspn(words, " ");
+        if ((span == length) && !strncmp(words, word, length)) {
             return 1;
         }
     }
@@ -154,7 +143,7 @@ static int tool_args_next(tool_args_t *args)
 }
 
 /* Is it an option (one dash or two, perhaps `=value`) of these names? */
-static int tool_args_is_option(const char *arg, const char *const *names)
+static int tool_args_is_option(const char *arg, const char *names)
 {
     size_t dashes = strspn(arg, "-");
 
@@ -163,7 +152,7 @@ static int tool_args_is_option(const char *arg, const char *const *names)
 }
 
 /* Go on to the next launcher's option of these names; zero if none */
-static int tool_args_find(tool_args_t *args, const char *const *names)
+static int tool_args_find(tool_args_t *args, const char *names)
 {
     while (tool_args_next(args)) {
         if ((args->kind == TOOL_ARGS_OPTION) &&
@@ -195,9 +184,8 @@ static int tool_launcher_add_setting(const char *setting, const char *library,
 static void tool_launcher_copy_option(const tool_args_t *args,
                                       const char *library, tool_list_t *out)
 {
-    static const char *const set[] = {"x", "genv", "env", NULL};
-    char *const *argv              = args->argv + args->at;
-    int sets                       = tool_args_is_option(argv[0], set);
+    char *const *argv = args->argv + args->at;
+    int sets          = tool_args_is_option(argv[0], "x genv env");
     size_t i;
 
     for (i = 0; i < args->span; ++i) {
@@ -254,14 +242,13 @@ static int
 tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
                              tool_list_t *out)
 {
-    static const char *const mca[] = {"mca", "gmca", "omca", "prtemca", NULL};
-    const char *variable           = "OMPI_MCA_" TOOL_OMPI_LIST;
-    const char *list               = getenv(variable);
+    const char *variable = "OMPI_MCA_" TOOL_OMPI_LIST;
+    const char *list     = getenv(variable);
     char *joined;
     tool_args_t args;
 
     tool_args_begin(&args, TOOL_LAUNCHER_OPENMPI, argv);
-    while (tool_args_find(&args, mca)) {
+    while (tool_args_find(&args, "mca gmca omca prtemca")) {
         if ((args.span == 3) && !strcmp(argv[args.at + 1], TOOL_OMPI_LIST)) {
             tool_list_put(out, args.at + 2,
                           tool_launcher_append(argv[args.at + 2], ";",
@@ -304,14 +291,12 @@ static void tool_openmpi_adapt(char *const *argv, const tool_list_t *names,
 static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
                              const char *library, tool_list_t *out)
 {
-    static const char *const restricting[] = {"genvnone", "genvlist",
-                                              "envnone", "envlist", NULL};
-    tool_list_t extra                      = TOOL_LIST_INITIALIZER;
+    tool_list_t extra = TOOL_LIST_INITIALIZER;
     tool_args_t args;
     size_t i;
 
     tool_args_begin(&args, TOOL_LAUNCHER_HYDRA, argv);
-    if (tool_args_find(&args, restricting)) {
+    if (tool_args_find(&args, "genvnone genvlist envnone envlist")) {
         for (i = 0; i < names->count; ++i) {
             tool_list_add(&extra, "-genv");
             tool_list_add(&extra, names->items[i]);
@@ -385,15 +370,14 @@ static void tool_srun_extend_option(const tool_args_t *args,
 static void tool_srun_adapt(char *const *argv, const tool_list_t *names,
                             const char *library, tool_list_t *out)
 {
-    static const char *const export[] = {"export", NULL};
-    const char *list                  = getenv(TOOL_SLURM_EXPORT);
-    tool_list_t none                  = TOOL_LIST_INITIALIZER;
-    char *changed                     = NULL;
+    const char *list = getenv(TOOL_SLURM_EXPORT);
+    tool_list_t none = TOOL_LIST_INITIALIZER;
+    char *changed    = NULL;
     tool_args_t args;
 
     tool_launcher_copy(TOOL_LAUNCHER_SRUN, argv, &none, 0, library, out);
     tool_args_begin(&args, TOOL_LAUNCHER_SRUN, argv);
-    while (tool_args_find(&args, export)) { /* one for each part */
+    while (tool_args_find(&args, "export")) { /* one for each part */
         tool_srun_extend_option(&args, names, library, out);
         list = NULL;
     }
@@ -430,9 +414,7 @@ void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
 
 int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv)
 {
-    static const char *const hosts[] = {"host", "H", "hostfile", "hosts", "f",
-                                        "machinefile", "nodelist", NULL};
-    const char *nodes                = getenv("SLURM_JOB_NUM_NODES");
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
     tool_args_t args;
 
     if (launcher == TOOL_LAUNCHER_NONE) {
@@ -442,5 +424,5 @@ int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv)
     }
 
     tool_args_begin(&args, launcher, argv);
-    return tool_args_find(&args, hosts);
+    return tool_args_find(&args, "host H hostfile hosts f machinefile nodelist");
 }
