@@ -229,8 +229,8 @@ static const tool_option_t sim_options[] = {
     {"late", sim_parse_share, SIM_OFFSET(params.late), "N%, from 0%",
      "N% of the uses, by chance, wait for a registration besides [0%]", NULL},
     {"helper", sim_parse_helper, 0, "thread, idle",
-     "H who does its work: a thread, or the rank while it waits, which\n"
-     " hears operations as well [thread]", NULL},
+     "H who does its work: a thread, or the rank while it waits, which "
+     "hears operations as well [thread]", NULL},
     {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE for engines, about [4G]", NULL},

@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <ucs/regcache/regcache.h>
+#include <ucs/sys/math.h>
 #include <uct/ib/helper_md/config/values.h>
 
 #include <getopt.h>
@@ -9,6 +10,10 @@
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
+
+/* Of the help: where an option's text begins, less one, and columns of a terminal */
+#define TOOL_OPTIONS_INDENT 29
+#define TOOL_OPTIONS_WIDTH  80
 
 /* No run that is made or replayed takes longer: 11 days */
 #define TOOL_OPTIONS_TIME_MAX_NS 1e15
@@ -111,24 +116,36 @@ static int tool_parser_take(const tool_parser_t *parser, size_t index,
 }
 
 /* The value's name is the first word of an option's help */
+static void tool_option_help(const tool_option_t *option)
+{
+    int length       = strcspn(option->help, " ");
+    const char *text = option->help + length;
+    int column       = printf("  %s%s %.*s",
+                              (option->name[1] == '\0') ? "-" : "--",
+                              option->name, length, option->help);
+
+    column += printf("%*s", ucs_max(0, TOOL_OPTIONS_INDENT - column), "");
+    for (; *(text += strspn(text, " ")) != '\0'; text += length) {
+        length = strcspn(text, " ");
+        if (column + 1 + length > TOOL_OPTIONS_WIDTH) {
+            putchar('\n');
+            column = printf("%*s", TOOL_OPTIONS_INDENT, "");
+        }
+        column += printf(" %.*s", length, text);
+    }
+    putchar('\n');
+}
+
 static void tool_parser_help(const tool_parser_t *parser, const char *command,
                              const tool_usage_t *usage)
 {
-    const tool_option_t *option;
-    size_t i, length;
-    char *name;
+    size_t i;
 
     printf("Usage: %s %s %s\n\n%s\nOptions:\n", TOOL_NAME, command,
            usage->arguments, usage->before);
     for (i = 0; i < parser->count; ++i) {
-        option = parser->options[i];
-        if (option->help != NULL) {
-            length = strcspn(option->help, " ");
-            name   = tool_format("%s%s %.*s",
-                                 (option->name[1] == '\0') ? "-" : "--",
-                                 option->name, (int)length, option->help);
-            printf("  %-27s %s\n", name, option->help + length + 1);
-            free(name);
+        if (parser->options[i]->help != NULL) {
+            tool_option_help(parser->options[i]);
         }
     }
     if (usage->after != NULL) {

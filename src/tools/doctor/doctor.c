@@ -429,8 +429,7 @@ static const tool_option_t tool_doctor_options[] = {
     {"json", NULL, TOOL_DOCTOR_OFFSET(is_json), NULL,
      " print one JSON object", NULL},
     {"report", tool_option_text, TOOL_DOCTOR_OFFSET(file), NULL,
-     "FILE write a file for an issue, without names and paths of\n"
-     "                              yours", NULL},
+     "FILE write a file for an issue, without names and paths of yours", NULL},
     {"software-nic", NULL, TOOL_DOCTOR_OFFSET(run.software_nic), NULL,
      " for jobs with this option of run", NULL},
     {"pin-cost", tool_run_parse_pin_cost, TOOL_DOCTOR_OFFSET(run.pin_cost),

@@ -131,12 +131,12 @@ const tool_option_t replay_options[] = {
     {"region-bytes", replay_parse_region_bytes,
      REPLAY_OFFSET(params.region_bytes),
      "bytes with an optional K, M or G, at most 1G",
-     "SIZE held for a registration beside its pages, as\n"
-     "                              UCX_MD_HELPER_REGION_BYTES [2K]", NULL},
+     "SIZE held for a registration beside its pages, as "
+     "UCX_MD_HELPER_REGION_BYTES [2K]", NULL},
     {"coalesce", replay_parse_coalesce, REPLAY_OFFSET(params.coalesce),
      "off, local or remote",
-     "WHICH uses registered with what lies ahead, as\n"
-     "                              UCX_MD_HELPER_COALESCE [local]", NULL},
+     "WHICH uses registered with what lies ahead, as "
+     "UCX_MD_HELPER_COALESCE [local]", NULL},
     {"seed", tool_option_count, REPLAY_OFFSET(params.seed),
      "a whole number up to 4294967295",
      "N of the lateness [1]", NULL},
