@@ -11,6 +11,10 @@
 
 #define TOOL_OPTIONS_MAX 64
 
+/* What getopt returns for a long option, and its index. It has to differ: of those that
+ * do not, getopt takes the first that an abbreviation fits. */
+#define TOOL_OPTIONS_LONG 256
+
 /* Of the help: where an option's text begins, less one, and columns of a terminal */
 #define TOOL_OPTIONS_INDENT 29
 #define TOOL_OPTIONS_WIDTH  80
@@ -31,9 +35,9 @@ typedef struct tool_parser {
  * for it: `--report -- true` has no value. One that does begin with `--` is
  * given as `--report=--value`. */
 static int tool_getopt(int argc, char **argv, const char *letters,
-                       const struct option *options, int *index_p)
+                       const struct option *options)
 {
-    int opt = getopt_long(argc, argv, letters, options, index_p);
+    int opt = getopt_long(argc, argv, letters, options, NULL);
 
     if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
         (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
@@ -51,6 +55,9 @@ static void tool_bad_option(const char *command, int opt, char *const *argv)
     if (opt == ':') {
         tool_message("no value given for option '%s' (see %s %s --help)", arg,
                      TOOL_NAME, command);
+    } else if (optopt >= TOOL_OPTIONS_LONG) {
+        tool_message("this option takes no value: '%s' (see %s %s --help)", arg,
+                     TOOL_NAME, command);
     } else if (optopt >= ' ') {
         tool_message("unknown option '-%c' (see %s %s --help)", optopt,
                      TOOL_NAME, command);
@@ -67,6 +74,7 @@ static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
 
     last->name    = option->name;
     last->has_arg = (option->parse != NULL) ? required_argument : no_argument;
+    last->val     = TOOL_OPTIONS_LONG + parser->count;
     if (option->name[1] == '\0') {
         strncat(parser->letters, option->name, 1);
         strcat(parser->letters, (option->parse != NULL) ? ":" : "");
@@ -161,13 +169,14 @@ int tool_options_parse(int argc, char **argv, const char *order,
     int opt, index;
 
     tool_parser_init(&parser, order, groups);
-    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs,
-                              &index)) != -1) {
+    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs)) !=
+           -1) {
         if ((opt == '?') || (opt == ':')) {
             tool_bad_option(argv[0], opt, argv);
             return TOOL_EXIT_USAGE;
         }
-        if (opt != 0) { /* a letter */
+        index = opt - TOOL_OPTIONS_LONG;
+        if (index < 0) { /* a letter */
             for (index = 0; (parser.options[index]->name[0] != opt) ||
                             (parser.options[index]->name[1] != '\0');
                  ++index) {
