@@ -103,7 +103,9 @@ static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
 int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
                   void *arg)
 {
-    int status = TOOL_EXIT_FAILED;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    int status              = TOOL_EXIT_FAILED;
+    struct sigaction pipe;
     tool_job_t job;
     pid_t pid;
 
@@ -119,7 +121,10 @@ int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
         status = tool_job_forward_until_end(&job, pid);
     }
     if (done != NULL) {
+        /* What it says may have no reader, and it has to clear up all the same */
+        sigaction(SIGPIPE, &ignore, &pipe);
         done(arg, status);
+        sigaction(SIGPIPE, &pipe, NULL);
     }
     tool_job_restore_signals(&job);
     return status;
