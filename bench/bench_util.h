@@ -39,7 +39,7 @@ static inline uint64_t bench_cpu_now(void)
 }
 
 /** @return Anonymous memory that can be written to. @a flags  MAP_PRIVATE or
- *  MAP_SHARED. Ends the program, with what is wrong, if there is none. */
+ *  MAP_SHARED, and others. Ends the program, with what is wrong, if there is none. */
 static inline void *bench_map(size_t length, int flags)
 {
     void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE,

@@ -3,8 +3,6 @@
 # Shared by the benchmark drivers and ../quickstart; sourced by bash. Finds the
 # build, runs one job over the software NIC and gathers its figures.
 
-bench_ranks=()
-
 bench_die() {
     echo "${0##*/}: $*" >&2
     exit 2
@@ -125,15 +123,14 @@ bench_environment() {
     export UCX_RNDV_THRESH=${UCX_RNDV_THRESH:-16384}
 }
 
-# bench_launcher MPI [RANKS]: sets bench_mpirun, with what the array bench_ranks has
-# each rank run through. bench_bind (none): what each rank is bound to.
+# bench_launcher MPI [RANKS]: sets bench_mpirun. bench_bind (none): what each rank is
+# bound to.
 bench_launcher() {
     case $1 in
     openmpi) bench_mpirun=(mpirun.openmpi --oversubscribe) ;;
     mpich)   bench_mpirun=(mpirun.mpich) ;;
     esac
-    bench_mpirun+=(--bind-to "${bench_bind:-none}")
-    bench_mpirun+=(-n "${2:-2}" "${bench_ranks[@]}")
+    bench_mpirun+=(--bind-to "${bench_bind:-none}" -n "${2:-2}")
 }
 
 # bench_prefix POLICY DIR OPTIONS...: sets bench_command, what a launcher is
@@ -179,50 +176,6 @@ bench_job() {
     if [ "$status" != 0 ]; then
         echo "failed ($status): $mpi $policy ${options[*]} -- $program $*" >&2
         tail -n 20 "$dir/stdout" "$dir/stderr" >&2
-    fi
-    rm -rf "$dir"
-    return "$status"
-}
-
-# bench_program OUT NAME LEVEL RANKS POLICY HELPER-OPTIONS...
-# One job of bench/programs/NAME, for Open MPI. Appends one object to the file
-# OUT: {mpi, policy, num_ranks, program: {name, seconds, cpu_share}, ranks}.
-# Fails with 77, and what is missing in bench_said, where it is not installed.
-bench_program() {
-    local out=$1 name=$2 level=$3 num_ranks=$4 policy=$5 dir input times
-    local program=$bench_top/bench/programs/$2 status=0 TIMEFORMAT='%R %U %S'
-    shift 5
-    dir=$(mktemp -d "${TMPDIR:-/tmp}/ucx-helper-bench.XXXXXX")
-    mkdir "$dir/work"
-    input=$(cd "$dir/work" && "$program" input "$level" 2> "$dir/stderr") ||
-        status=$?
-    bench_said=$(cat "$dir/stderr")
-    if [ "$status" != 0 ]; then
-        rm -rf "$dir"
-        return "$status"
-    fi
-    bench_launcher openmpi "$num_ranks"
-    bench_prefix "$policy" "$dir" "$@"
-    ledger_take bench
-    # shellcheck disable=SC2086 # words are meant to split
-    times=$(cd "$dir/work" && { time OMP_NUM_THREADS=1 timeout \
-        "${BENCH_TIMEOUT:-900}" "${bench_command[@]}" "${bench_mpirun[@]}" \
-        $input > "$dir/work/stdout" 2> "$dir/stderr"; } 2>&1) || status=$?
-    ledger_remove
-    (cd "$dir/work" && "$program" check) || status=${status/#0/1}
-    # The ranks' processor time by their own life, not that of the launcher
-    jq -c -s --arg name "$name" --arg policy "$policy" --arg times "$times" \
-        --argjson num_ranks "$num_ranks" '
-        . as $ranks | ($times | split(" ") | map(tonumber)) as $t
-        | {mpi: "openmpi", $policy, $num_ranks,
-           program: {$name, seconds: $t[0],
-               cpu_share: (($t[1] + $t[2]) /
-                   ([1, ($ranks | map(.elapsed_seconds) | add // 1)] | max))},
-           $ranks}' /dev/null $(ls "$dir"/*.json 2> /dev/null) >> "$out" ||
-        status=${status/#0/1}
-    if [ "$status" != 0 ]; then
-        echo "failed ($status): $policy $* -- $input" >&2
-        tail -n 20 "$dir/work/stdout" "$dir/stderr" >&2
     fi
     rm -rf "$dir"
     return "$status"

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * The paper's two programs (see test/firehose/programs.c, where they verify what
- * they compute), puts to random words, and what a hit costs over UCP alone.
+ * The paper's two programs, puts to random words, and what a hit costs over UCP
+ * alone.
  */
 
 /* Rows of blocks of `size` doubles; a process has two places for each factor and

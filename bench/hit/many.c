@@ -102,12 +102,7 @@ static int many_run(many_t *many)
     } else {
         unsetenv("UCX_MD_HELPER_MAX_REGIONS");
     }
-    many->base = mmap(NULL, many_bytes(many), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (many->base == MAP_FAILED) {
-        perror("many: mmap");
-        return -1;
-    }
+    many->base = bench_map(many_bytes(many), MAP_PRIVATE | MAP_NORESERVE);
     if (bench_domain_open(&params, &many->domain) != UCS_OK) {
         fprintf(stderr, "many: the helper does not attach\n");
         return -1;

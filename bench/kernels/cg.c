@@ -147,12 +147,9 @@ static void cg_compress(cg_builder_t *builder)
 
     qsort(builder->elements, builder->count, sizeof(*builder->elements),
           cg_element_compare);
-    matrix->row    = nas_alloc(builder->nas, (matrix->num_rows + 1) *
-                                                     sizeof(*matrix->row));
-    matrix->column = nas_alloc(builder->nas, (builder->count + 1) *
-                                                     sizeof(*matrix->column));
-    matrix->value  = nas_alloc(builder->nas, (builder->count + 1) *
-                                                     sizeof(*matrix->value));
+    matrix->row    = nas_alloc((matrix->num_rows + 1) * sizeof(*matrix->row));
+    matrix->column = nas_alloc((builder->count + 1) * sizeof(*matrix->column));
+    matrix->value  = nas_alloc((builder->count + 1) * sizeof(*matrix->value));
     for (i = 0; i < builder->count; ++i) {
         element = &builder->elements[i];
         for (; row < element->row; last = -1) {
@@ -398,13 +395,13 @@ static void cg_setup(cg_t *cg, const cg_class_t *c)
     cg_matrix_make(&cg->nas, c->n, c->nonzero, c->shift, &cg->matrix);
 
     bytes     = cg->matrix.num_rows * sizeof(double);
-    cg->x     = nas_alloc(&cg->nas, bytes);
-    cg->z     = nas_alloc(&cg->nas, bytes);
-    cg->p     = nas_alloc(&cg->nas, bytes);
-    cg->q     = nas_alloc(&cg->nas, bytes);
-    cg->r     = nas_alloc(&cg->nas, bytes);
-    cg->sum   = nas_alloc(&cg->nas, bytes);
-    cg->other = nas_alloc(&cg->nas, bytes);
+    cg->x     = nas_alloc(bytes);
+    cg->z     = nas_alloc(bytes);
+    cg->p     = nas_alloc(bytes);
+    cg->q     = nas_alloc(bytes);
+    cg->r     = nas_alloc(bytes);
+    cg->sum   = nas_alloc(bytes);
+    cg->other = nas_alloc(bytes);
 }
 
 int main(int argc, char **argv)

@@ -304,10 +304,10 @@ static void ft_setup(ft_t *ft, int *argc, char ***argv)
     MPI_Comm_split(MPI_COMM_WORLD, ft->column, ft->row, &ft->along_rows);
 
     ft->points  = (size_t)c->nx * c->ny * c->nz / ft->nas.size;
-    ft->wave    = nas_alloc(&ft->nas, ft->points * sizeof(*ft->wave));
-    ft->field   = nas_alloc(&ft->nas, ft->points * sizeof(*ft->field));
-    ft->scratch = nas_alloc(&ft->nas, ft->points * sizeof(*ft->scratch));
-    ft->twiddle = nas_alloc(&ft->nas, ft->points * sizeof(*ft->twiddle));
+    ft->wave    = nas_alloc(ft->points * sizeof(*ft->wave));
+    ft->field   = nas_alloc(ft->points * sizeof(*ft->field));
+    ft->scratch = nas_alloc(ft->points * sizeof(*ft->scratch));
+    ft->twiddle = nas_alloc(ft->points * sizeof(*ft->twiddle));
     for (i = 0; i < FT_MAX_LINE; ++i) {
         ft->roots[i] = cexp(2 * M_PI * I * i / FT_MAX_LINE);
     }

@@ -218,14 +218,14 @@ static void is_setup(is_t *is, const is_class_t *c)
     is->log_max_key    = c->log_max_key;
     is->num_keys       = (1 << c->log_keys) / is->nas.size;
     is->max_received   = 2 * is->num_keys + IS_BUCKETS;
-    is->keys           = nas_alloc(&is->nas, is->num_keys * sizeof(int));
-    is->sorted         = nas_alloc(&is->nas, is->num_keys * sizeof(int));
-    is->received       = nas_alloc(&is->nas, is->max_received * sizeof(int));
-    is->counts         = nas_alloc(&is->nas, sizeof(int) << c->log_max_key);
-    is->send_counts    = nas_alloc(&is->nas, ranks);
-    is->send_starts    = nas_alloc(&is->nas, ranks);
-    is->receive_counts = nas_alloc(&is->nas, ranks);
-    is->receive_starts = nas_alloc(&is->nas, ranks);
+    is->keys           = nas_alloc(is->num_keys * sizeof(int));
+    is->sorted         = nas_alloc(is->num_keys * sizeof(int));
+    is->received       = nas_alloc(is->max_received * sizeof(int));
+    is->counts         = nas_alloc(sizeof(int) << c->log_max_key);
+    is->send_counts    = nas_alloc(ranks);
+    is->send_starts    = nas_alloc(ranks);
+    is->receive_counts = nas_alloc(ranks);
+    is->receive_starts = nas_alloc(ranks);
 }
 
 int main(int argc, char **argv)

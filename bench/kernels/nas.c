@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #define NAS_RANDOM_MASK ((UINT64_C(1) << 46) - 1)
 
@@ -64,14 +63,10 @@ int nas_init(nas_t *nas, const char *kernel, const char *classes, int *argc,
     return found - classes;
 }
 
-void *nas_alloc(const nas_t *nas, size_t bytes)
+void *nas_alloc(size_t bytes)
 {
-    void *address = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *address = bench_map(bytes, MAP_PRIVATE);
 
-    if (address == MAP_FAILED) {
-        nas_fatal(nas, "no memory for %zu bytes", bytes);
-    }
     /* The kernel accounts a pinned huge page whole */
     madvise(address, bytes, MADV_NOHUGEPAGE);
     return address;

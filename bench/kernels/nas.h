@@ -58,7 +58,7 @@ void nas_fatal(const nas_t *nas, const char *format, ...)
 
 /** Memory of the job's life, zeroed, from mmap: so that each array has pages of
  *  its own, as a Fortran program's large arrays have. */
-void *nas_alloc(const nas_t *nas, size_t bytes);
+void *nas_alloc(size_t bytes);
 
 /** Let every rank come, and start the clock. */
 void nas_start(nas_t *nas);

@@ -67,13 +67,7 @@ static size_t fig1_words(const fig1_t *fig1)
 static uint64_t *fig1_buffer_alloc(const fig1_t *fig1)
 {
     size_t length = fig1_words(fig1) * sizeof(uint64_t);
-    void *address;
-
-    address = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (address == MAP_FAILED) {
-        fig1_fatal("mmap");
-    }
+    void *address = bench_map(length, MAP_PRIVATE);
 
     /* The kernel accounts a pinned huge page whole: VmPin would tell of more
      * than was registered */

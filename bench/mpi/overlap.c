@@ -172,13 +172,7 @@ static const overlap_pattern_t overlap_patterns[] = {
 
 static char *overlap_map(size_t length)
 {
-    char *address = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-    if (address == MAP_FAILED) {
-        MPI_Abort(MPI_COMM_WORLD, 2);
-    }
-    return address;
+    return bench_map(length, MAP_PRIVATE | MAP_POPULATE);
 }
 
 static void overlap_measure(overlap_t *overlap,

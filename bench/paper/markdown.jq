@@ -43,7 +43,7 @@ def price_cells:
 # A row for each code and MPI
 def price_rows:
     .main as $main
-    | ("paced", "kernels", "kernels_nic", "programs", "programs_nic") as $section
+    | ("paced", "kernels", "kernels_nic") as $section
     | [.rows[] | select(.section == $section and .held != null)]
     | group_by([.case, .mpi])[] | map({(.policy): .}) | add
     | select(.[$main])

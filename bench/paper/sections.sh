@@ -15,8 +15,6 @@ no_reuse      Fig. 10: fresh buffers, by message size
 paced         Fig. 11, Table 2: FT, CG, MG, IS, BT, SP, LU; a NIC's cost, MODELLED
 kernels       the same codes as jobs of a second: time
 kernels_nic   some of them with a NIC's cost of registration, MODELLED
-programs      programs of Debian's packages (with --programs)
-programs_nic  the same with a NIC's cost of registration, MODELLED
 aggregation   Fig. 12, Table 3: four tasks on a node
 idle          the helper thread's processor time with little to do
 END
@@ -26,7 +24,7 @@ paper_select() {
     local known
     known=$(paper_list | cut -d ' ' -f 1)
     if [ -z "$1" ]; then
-        grep -v '^programs' <<< "$known"
+        echo "$known"
         return
     fi
     # shellcheck disable=SC2086 # words are meant to split
@@ -68,13 +66,6 @@ paper_settings() {
         [[ " $code_policies " = *" $one "* ]] || code_policies+=" $one"
         [[ " $nic_policies " = *" $one "* ]] || nic_policies+=" $one"
     done
-    if [ "${programs:-all}" = all ]; then
-        programs=$(cd "$bench_top/bench/programs" && ls | grep -v '[.]')
-    fi
-    for one in ${programs//,/ }; do
-        [ -x "$bench_top/bench/programs/$one" ] ||
-            bench_die "unknown program '$one' of --programs"
-    done
 }
 
 # What a registration costs more than pinning does, in a section
@@ -93,8 +84,8 @@ kernel_ranks() {
     esac
 }
 
-# kernel_job NAME: ranks, program and arguments. BT, SP and LU have messages and time,
-# not physics. An iteration of class A takes 10 (CG) to 400 ms (FT) on two ranks;
+# kernel_job NAME: ranks, program and arguments. BT, SP, LU and MG have messages and
+# time, not physics. An iteration of class A takes 10 (CG) to 600 ms (MG) on two ranks;
 # what a code of smaller classes holds for microseconds says nothing about memory. As
 # many iterations as take some seconds: of class A, --quick and by default, and of B.
 kernel_job() {
@@ -103,7 +94,7 @@ kernel_job() {
     case $1 in
     ft*) set -- "$1" 6 20 6 ;;
     cg)  set -- "$1" 45 150 20 ;;
-    mg)  set -- "$1" 8 24 20 ;;
+    mg)  set -- "$1" 6 16 16 ;;
     is)  set -- "$1" 30 100 20 ;;
     bt)  set -- "$1" 12 40 12 ;;
     sp)  set -- "$1" 30 100 30 ;;
@@ -116,7 +107,7 @@ kernel_job() {
     esac
     [ "$1" != ft2d ] || more=" --columns 2"
     case $1 in
-    bt|sp|lu)
+    bt|sp|lu|mg)
         printf '%s\tpace/paced %s --class %s --iterations %s --compute busy\n' \
             $ranks "$1" "$letter" "$count" ;;
     *)  printf '%s\tkernels/%s %s --iterations %s%s\n' $ranks \
@@ -211,24 +202,6 @@ plan_kernels_nic() {
         plan_codes kernels_nic "$these" "$nic_policies"
 }
 
-# Debian's packages are linked with Open MPI
-plan_real() {
-    local program pair policy
-    grep -qx openmpi <<< "$mpis" || return 0
-    for program in ${programs//,/ }; do
-        for pair in $(seq "$pairs"); do
-            for policy in $nic_policies; do
-                printf '%s\t%s\treal\t2\t%s\t%s\n' "$1" "$program" "$pair" \
-                    "$policy"
-            done
-        done
-    done
-}
-
-plan_programs() { plan_real programs; }
-
-plan_programs_nic() { plan_real programs_nic; }
-
 # The paper's two tests differ in how tasks are grouped; on one node, in how
 # FT's grid is laid over its four tasks
 plan_aggregation() {
@@ -295,25 +268,6 @@ step_job() {
         "$out/run.json")
     jq -e '(.nas // .paced).verified // (.fig1.sender.errors + .fig1.receiver.errors == 0)' \
         "$out/run.json" > /dev/null
-}
-
-# SECTION PROGRAM RANKS PAIR POLICY. One that is not installed is left out.
-step_real() {
-    local status=0
-    # shellcheck disable=SC2046 # words are meant to split
-    bench_program "$out/run.json" "$2" "$level" "$3" "$5" \
-        $(paper_cost "$1") || status=$?
-    if [ $status = 77 ]; then
-        paper_said="skipped: $bench_said"
-        return
-    fi
-    [ $status = 0 ] || return 1
-    jq -c --arg section "$1" --argjson pair "$4" --argjson cpus "$(nproc)" \
-        '{$section, case: .program.name, x: null, $pair, $cpus} + .' \
-        "$out/run.json" >> "$out/runs.jsonl" || return 1
-    paper_said=$(jq -r '"\(.program.seconds) s, peak " +
-        "\(.ranks | map(.pinned_peak_bytes) | add / length / 1024 | floor) KB"
-        ' "$out/run.json")
 }
 
 # SECTION CASE COMMAND: each line of its output that is JSON

@@ -10,11 +10,9 @@ def per_rank(f): map(f | values) | mean;
 # What one run says of itself
 def figures:
     .ranks as $reports
-    | (.nas.rank // (.fig1 | values | [.sender, .receiver]) // [.program])
-      as $ranks
+    | (.nas.rank // [.fig1.sender, .fig1.receiver]) as $ranks
     | {section, case, x, mpi, pair, policy, num_ranks,
-       time: (.nas.seconds // .program.seconds //
-              (.fig1.sender.median_us * 1e-6)),
+       time: (.nas.seconds // (.fig1.sender.median_us * 1e-6)),
        # Ranks that share processors get their share at most; those that sleep say
        # nothing of it
        is_busy: (.nas.compute != "asleep" and ($ranks | map(.cpu_share) | min)

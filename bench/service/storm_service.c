@@ -460,12 +460,8 @@ static size_t pages_of(const piece_t *pieces, size_t count)
 
 static char *get_memory(const options_t *options)
 {
-    char *data = mmap(NULL, options->bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *data = bench_map(options->bytes, MAP_PRIVATE | MAP_NORESERVE);
 
-    if (data == MAP_FAILED) {
-        die("memory", strerror(errno));
-    }
     if (options->is_touched) {
         memset(data, 1, options->bytes);
     }

@@ -120,10 +120,11 @@ static int sim_parse_class(void *field, const char *value)
 
 static int sim_parse_scaling(void *field, const char *value)
 {
-    sim_options_t *options = field;
+    static const char *const words[] = {"strong", "weak"};
+    sim_options_t *options           = field;
 
-    options->is_weak = !strcmp(value, "weak");
-    return (options->is_weak || !strcmp(value, "strong")) ? 0 : -1;
+    options->is_weak = tool_word_find(value, words, 2);
+    return (options->is_weak < 2) ? 0 : -1;
 }
 
 static int sim_parse_iterations(void *field, const char *value)
@@ -138,22 +139,16 @@ static int sim_parse_iterations(void *field, const char *value)
 
 static int sim_parse_alltoall(void *field, const char *value)
 {
-    sim_options_t *options = field;
-    static const char *names[] = {
+    static const char *const words[] = {
         [SIM_ALLTOALL_AUTO]     = "auto",
         [SIM_ALLTOALL_LINEAR]   = "linear",
         [SIM_ALLTOALL_PAIRWISE] = "pairwise",
         [SIM_ALLTOALL_BRUCK]    = "bruck"
     };
-    unsigned i;
+    sim_options_t *options = field;
 
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-        if (!strcmp(value, names[i])) {
-            options->alltoall = i;
-            return 0;
-        }
-    }
-    return -1;
+    options->alltoall = tool_word_find(value, words, SIM_ALLTOALL_BRUCK + 1);
+    return (options->alltoall <= SIM_ALLTOALL_BRUCK) ? 0 : -1;
 }
 
 static int sim_parse_bandwidth(void *field, const char *value)
@@ -187,11 +182,10 @@ static int sim_parse_share(void *field, const char *value)
 static int sim_parse_helper(void *field, const char *value)
 {
     sim_options_t *options = field;
-    int is_idle            = !strcmp(value, sim_helper_names[SIM_HELPER_IDLE]);
 
-    options->params.helper = is_idle ? SIM_HELPER_IDLE : SIM_HELPER_THREAD;
-    return (is_idle || !strcmp(value, sim_helper_names[SIM_HELPER_THREAD])) ?
-                   0 : -1;
+    options->params.helper = tool_word_find(value, sim_helper_names,
+                                            SIM_HELPER_IDLE + 1);
+    return (options->params.helper <= SIM_HELPER_IDLE) ? 0 : -1;
 }
 
 #define SIM_OFFSET(_field) offsetof(sim_options_t, _field)
@@ -235,8 +229,8 @@ static const tool_option_t sim_options[] = {
     {"late", sim_parse_share, SIM_OFFSET(params.late), "N%, from 0%",
      "N% of the uses, by chance, wait for a registration besides [0%]", NULL},
     {"helper", sim_parse_helper, 0, "thread, idle",
-     "H who does its work: a thread, or the rank while it waits, which\n"
-     " hears operations as well [thread]", NULL},
+     "H who does its work: a thread, or the rank while it waits, which "
+     "hears operations as well [thread]", NULL},
     {"memory", tool_option_size, SIM_OFFSET(memory),
      "bytes with an optional K, M, G or T, or inf",
      "SIZE for engines, about [4G]", NULL},

@@ -1,7 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "tool.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct tool_command {
     const char          *name;
@@ -36,10 +38,23 @@ static void tool_usage(FILE *stream)
             TOOL_NAME);
 }
 
+/* Where the caller closed stdin, stdout or stderr, what is opened next would take its
+ * place. A command that is run finds it closed, as it would without this program. */
+static void tool_hold_streams(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    } while ((fd >= 0) && (fd <= STDERR_FILENO));
+    close(fd);
+}
+
 int main(int argc, char **argv)
 {
     const tool_command_t *command;
 
+    tool_hold_streams();
     if (argc < 2) {
         tool_usage(stderr);
         return TOOL_EXIT_USAGE;

@@ -2,6 +2,7 @@
 #include "tool.h"
 
 #include <ucs/regcache/regcache.h>
+#include <ucs/sys/math.h>
 #include <uct/ib/helper_md/config/values.h>
 
 #include <getopt.h>
@@ -9,6 +10,14 @@
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
+
+/* What getopt returns for a long option, and its index. It has to differ: of those that
+ * do not, getopt takes the first that an abbreviation fits. */
+#define TOOL_OPTIONS_LONG 256
+
+/* Of the help: where an option's text begins, less one, and columns of a terminal */
+#define TOOL_OPTIONS_INDENT 29
+#define TOOL_OPTIONS_WIDTH  80
 
 /* No run that is made or replayed takes longer: 11 days */
 #define TOOL_OPTIONS_TIME_MAX_NS 1e15
@@ -26,9 +35,9 @@ typedef struct tool_parser {
  * for it: `--report -- true` has no value. One that does begin with `--` is
  * given as `--report=--value`. */
 static int tool_getopt(int argc, char **argv, const char *letters,
-                       const struct option *options, int *index_p)
+                       const struct option *options)
 {
-    int opt = getopt_long(argc, argv, letters, options, index_p);
+    int opt = getopt_long(argc, argv, letters, options, NULL);
 
     if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
         (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
@@ -46,6 +55,9 @@ static void tool_bad_option(const char *command, int opt, char *const *argv)
     if (opt == ':') {
         tool_message("no value given for option '%s' (see %s %s --help)", arg,
                      TOOL_NAME, command);
+    } else if (optopt >= TOOL_OPTIONS_LONG) {
+        tool_message("this option takes no value: '%s' (see %s %s --help)", arg,
+                     TOOL_NAME, command);
     } else if (optopt >= ' ') {
         tool_message("unknown option '-%c' (see %s %s --help)", optopt,
                      TOOL_NAME, command);
@@ -62,6 +74,7 @@ static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
 
     last->name    = option->name;
     last->has_arg = (option->parse != NULL) ? required_argument : no_argument;
+    last->val     = TOOL_OPTIONS_LONG + parser->count;
     if (option->name[1] == '\0') {
         strncat(parser->letters, option->name, 1);
         strcat(parser->letters, (option->parse != NULL) ? ":" : "");
@@ -111,24 +124,36 @@ static int tool_parser_take(const tool_parser_t *parser, size_t index,
 }
 
 /* The value's name is the first word of an option's help */
+static void tool_option_help(const tool_option_t *option)
+{
+    int length       = strcspn(option->help, " ");
+    const char *text = option->help + length;
+    int column       = printf("  %s%s %.*s",
+                              (option->name[1] == '\0') ? "-" : "--",
+                              option->name, length, option->help);
+
+    column += printf("%*s", ucs_max(0, TOOL_OPTIONS_INDENT - column), "");
+    for (; *(text += strspn(text, " ")) != '\0'; text += length) {
+        length = strcspn(text, " ");
+        if (column + 1 + length > TOOL_OPTIONS_WIDTH) {
+            putchar('\n');
+            column = printf("%*s", TOOL_OPTIONS_INDENT, "");
+        }
+        column += printf(" %.*s", length, text);
+    }
+    putchar('\n');
+}
+
 static void tool_parser_help(const tool_parser_t *parser, const char *command,
                              const tool_usage_t *usage)
 {
-    const tool_option_t *option;
-    size_t i, length;
-    char *name;
+    size_t i;
 
     printf("Usage: %s %s %s\n\n%s\nOptions:\n", TOOL_NAME, command,
            usage->arguments, usage->before);
     for (i = 0; i < parser->count; ++i) {
-        option = parser->options[i];
-        if (option->help != NULL) {
-            length = strcspn(option->help, " ");
-            name   = tool_format("%s%s %.*s",
-                                 (option->name[1] == '\0') ? "-" : "--",
-                                 option->name, (int)length, option->help);
-            printf("  %-27s %s\n", name, option->help + length + 1);
-            free(name);
+        if (parser->options[i]->help != NULL) {
+            tool_option_help(parser->options[i]);
         }
     }
     if (usage->after != NULL) {
@@ -144,13 +169,14 @@ int tool_options_parse(int argc, char **argv, const char *order,
     int opt, index;
 
     tool_parser_init(&parser, order, groups);
-    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs,
-                              &index)) != -1) {
+    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs)) !=
+           -1) {
         if ((opt == '?') || (opt == ':')) {
             tool_bad_option(argv[0], opt, argv);
             return TOOL_EXIT_USAGE;
         }
-        if (opt != 0) { /* a letter */
+        index = opt - TOOL_OPTIONS_LONG;
+        if (index < 0) { /* a letter */
             for (index = 0; (parser.options[index]->name[0] != opt) ||
                             (parser.options[index]->name[1] != '\0');
                  ++index) {
@@ -205,14 +231,19 @@ int tool_option_cost(void *field, const char *value)
             uct_helper_value_cost(value, &cost[0], &cost[1])) ? 0 : -1;
 }
 
-int tool_policy_find(const char *name)
+int tool_word_find(const char *word, const char *const *words, int count)
 {
     int i;
 
-    for (i = 0; (i < UCS_REGCACHE_POLICY_LAST) &&
-                strcasecmp(ucs_regcache_policy_names[i], name); ++i) {
+    for (i = 0; (i < count) && strcasecmp(words[i], word); ++i) {
     }
     return i;
+}
+
+int tool_policy_find(const char *name)
+{
+    return tool_word_find(name, ucs_regcache_policy_names,
+                          UCS_REGCACHE_POLICY_LAST);
 }
 
 int tool_option_text(void *field, const char *value)

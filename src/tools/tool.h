@@ -217,8 +217,10 @@ int tool_option_cost(void *field, const char *value);
 /** Keep a text, as a const char*. */
 int tool_option_text(void *field, const char *value);
 
-/** @return The ucs_regcache_policy_t of this name, in any case as UCX reads it, or
- *          its LAST. */
+/** @return Which of @a count words it is, in any case as UCX reads it, or @a count. */
+int tool_word_find(const char *word, const char *const *words, int count);
+
+/** @return The ucs_regcache_policy_t of this name, or its LAST. */
 int tool_policy_find(const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "doctor.h"
 
+#include <tools/report/report.h>
 #include <tools/tool.h>
 #include <ucs/sys/math.h>
 
@@ -99,9 +100,10 @@ static void tool_doctor_print_json(const tool_doctor_t *doctor)
 
     for (i = 0; i < doctor->count; ++i) {
         json_array_append_new(lines, json_pack(
-                "{s:s,s:s,s:s,s:s?}",
+                "{s:s,s:s,s:o,s:s?}",
                 "level", tool_doctor_levels[doctor->lines[i].level],
-                "name", doctor->lines[i].name, "text", doctor->lines[i].text,
+                "name", doctor->lines[i].name,
+                "text", tool_report_string(doctor->lines[i].text),
                 "cure", doctor->lines[i].cure));
     }
     json_dumpf(object, stdout, JSON_INDENT(2));
@@ -427,8 +429,7 @@ static const tool_option_t tool_doctor_options[] = {
     {"json", NULL, TOOL_DOCTOR_OFFSET(is_json), NULL,
      " print one JSON object", NULL},
     {"report", tool_option_text, TOOL_DOCTOR_OFFSET(file), NULL,
-     "FILE write a file for an issue, without names and paths of\n"
-     "                              yours", NULL},
+     "FILE write a file for an issue, without names and paths of yours", NULL},
     {"software-nic", NULL, TOOL_DOCTOR_OFFSET(run.software_nic), NULL,
      " for jobs with this option of run", NULL},
     {"pin-cost", tool_run_parse_pin_cost, TOOL_DOCTOR_OFFSET(run.pin_cost),

@@ -288,6 +288,7 @@ int tool_doctor_probe(const char *what)
             tool_probe_helper();
         }
     }
+    puts("probe: end");
     fflush(stdout);
     _exit(TOOL_EXIT_OK); /* no report, which would be about nothing */
 }

@@ -211,8 +211,10 @@ int tool_doctor_measure(tool_doctor_t *doctor, const char *domains,
             tool_list_add_unique(&seen, words);
         }
     }
-    tool_doctor_say(doctor, TOOL_DOCTOR_OK, "domains", NULL,
-                    tool_list_join(&seen, ", "));
+    if (seen.count > 0) {
+        tool_doctor_say(doctor, TOOL_DOCTOR_OK, "domains", NULL,
+                        tool_list_join(&seen, ", "));
+    }
     tool_list_cleanup(&seen);
     free(text);
     return ret;
@@ -235,16 +237,26 @@ void tool_doctor_ucx(tool_doctor_t *doctor)
     char *rest       = text;
     tool_list_t kept = TOOL_LIST_INITIALIZER;
     int is_settled   = 0;
+    int has_ended    = 0;
+    const char *words;
     char name[64], *line;
     size_t i;
 
     while ((line = strsep(&rest, "\n")) != NULL) {
         tool_doctor_answer(doctor, line);
+        has_ended |= tool_doctor_answers(line, "end", &words);
         if (sscanf(line, "# md %*d : component %*d %63s", name) == 1) {
             tool_list_add(&kept, name);
         }
     }
     free(text);
+    if (!has_ended) {
+        tool_doctor_say(doctor, TOOL_DOCTOR_STOPS, "UCX",
+                        "see whether ucx_info -d ends, and without the device that "
+                        "it hangs at (UCX_NET_DEVICES)",
+                        tool_format("a process that opens it crashed, or did not end "
+                                    "within %d s", TOOL_DOCTOR_SECONDS));
+    }
     for (i = 0; i < doctor->count; ++i) {
         is_settled |= (doctor->lines[i].level == TOOL_DOCTOR_STOPS) ||
                       (!strcmp(doctor->lines[i].name, "helper") &&

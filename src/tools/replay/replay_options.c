@@ -79,15 +79,10 @@ static int replay_parse_coalesce(void *field, const char *value)
         [UCS_REGCACHE_COVER_LOCAL]  = "local",
         [UCS_REGCACHE_COVER_REMOTE] = "remote"
     };
-    int i;
+    ucs_regcache_cover_kind_t *kind = field;
 
-    for (i = 0; i <= UCS_REGCACHE_COVER_REMOTE; ++i) {
-        if (!strcmp(value, words[i])) {
-            *(ucs_regcache_cover_kind_t*)field = i;
-            return 0;
-        }
-    }
-    return -1;
+    *kind = tool_word_find(value, words, UCS_REGCACHE_COVER_REMOTE + 1);
+    return (*kind <= UCS_REGCACHE_COVER_REMOTE) ? 0 : -1;
 }
 
 /* N, or a time with its unit */
@@ -128,7 +123,7 @@ const tool_option_t replay_options[] = {
      REPLAY_OFFSET(params.deregister_cost), "two times such as 170ns,17ns, at most 1s and 1ms",
      "BASE,PAGE modelled cost of a deregistration [170ns,17ns]", NULL},
     {"lateness", replay_parse_lateness, REPLAY_OFFSET(params.lateness_ns),
-     "a time such as 30us",
+     "a time such as 30us, at most 3600s",
      "TIME modelled median lateness of the helper's wake-up [30us]", NULL},
     {"max-slowdown", tool_option_share, REPLAY_OFFSET(params.max_slowdown),
      "a share from 0.001% to 100%, such as 0.5% or 0.005",
@@ -136,13 +131,14 @@ const tool_option_t replay_options[] = {
     {"region-bytes", replay_parse_region_bytes,
      REPLAY_OFFSET(params.region_bytes),
      "bytes with an optional K, M or G, at most 1G",
-     "SIZE held for a registration beside its pages, as\n"
-     "                              UCX_MD_HELPER_REGION_BYTES [2K]", NULL},
+     "SIZE held for a registration beside its pages, as "
+     "UCX_MD_HELPER_REGION_BYTES [2K]", NULL},
     {"coalesce", replay_parse_coalesce, REPLAY_OFFSET(params.coalesce),
      "off, local or remote",
-     "WHICH uses registered with what lies ahead, as\n"
-     "                              UCX_MD_HELPER_COALESCE [local]", NULL},
-    {"seed", tool_option_count, REPLAY_OFFSET(params.seed), "a whole number",
+     "WHICH uses registered with what lies ahead, as "
+     "UCX_MD_HELPER_COALESCE [local]", NULL},
+    {"seed", tool_option_count, REPLAY_OFFSET(params.seed),
+     "a whole number up to 4294967295",
      "N of the lateness [1]", NULL},
     {"repeat", replay_parse_repeat, REPLAY_OFFSET(repeat),
      "a count from 1, or a time from 1ms to 1000000s",

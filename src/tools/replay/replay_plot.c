@@ -112,7 +112,7 @@ static void plot_write_script(const plot_t *plot, FILE *stream)
             "set key outside bottom center horizontal maxcols 2 "
             "noenhanced\nplot");
     for (i = 0; i < plot->outcome.row_count; ++i) {
-        if (plot->curves[i].time_ns > 0) {
+        if (plot->curves[i].is_drawn) {
             plot_write_line(plot, i, stream);
         }
     }
@@ -150,12 +150,30 @@ static int plot_run_gnuplot(const plot_t *plot)
     return 0;
 }
 
+static int plot_draw(plot_t *plot, uint64_t from, uint64_t to)
+{
+    size_t i;
+    int ret;
+
+    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
+        plot->curves[i].from_ns  = from;
+        plot->curves[i].width_ns = (to - from) / REPLAY_CURVE_BINS;
+    }
+    ret = replay_run(&plot->trace, &plot->options, plot->curves,
+                     &plot->outcome);
+    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
+        if (plot->curves[i].is_drawn) {
+            replay_curve_add(&plot->curves[i], to, 0);
+        }
+    }
+    return (ret == 0) ? plot_run_gnuplot(plot) : ret;
+}
+
 static int plot_file(plot_t *plot, const char *file)
 {
     const replay_trace_t *trace = &plot->trace;
+    int ret                     = -1;
     uint64_t from, to;
-    size_t i;
-    int ret;
 
     if (replay_options_load(&plot->options, file, &plot->trace) != 0) {
         return -1;
@@ -163,19 +181,13 @@ static int plot_file(plot_t *plot, const char *file)
     from = trace->start_ns + (uint64_t)(plot->from * 1e9);
     to   = (plot->to < 0) ? trace->end_ns :
                             trace->start_ns + (uint64_t)(plot->to * 1e9);
-    to   = ucs_max(to, from + REPLAY_CURVE_BINS); /* a bin has a nanosecond */
-    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
-        plot->curves[i].from_ns  = from;
-        plot->curves[i].width_ns = (to - from) / REPLAY_CURVE_BINS;
-    }
-    ret = replay_run(trace, &plot->options, plot->curves, &plot->outcome);
-    for (i = 0; i < REPLAY_ROWS_MAX; ++i) {
-        if (plot->curves[i].time_ns > 0) {
-            replay_curve_add(&plot->curves[i], to, 0);
-        }
-    }
-    if (ret == 0) {
-        ret = plot_run_gnuplot(plot);
+    if ((plot->from > 0) && (from >= trace->end_ns)) {
+        tool_message("--from: %g s is not valid, allowed: before the end of %s "
+                     "at %g s", plot->from, file,
+                     (trace->end_ns - trace->start_ns) * 1e-9);
+    } else {
+        /* A bin has a nanosecond */
+        ret = plot_draw(plot, from, ucs_max(to, from + REPLAY_CURVE_BINS));
     }
     replay_trace_cleanup(&plot->trace);
     return ret;
@@ -209,7 +221,8 @@ static int plot_check(int count, const plot_t *plot)
         return -1;
     }
     if ((plot->to >= 0) && (plot->to <= plot->from)) {
-        tool_message("--to: must come after --from");
+        tool_message("--to: %g s is not valid, allowed: after --from, %g s",
+                     plot->to, plot->from);
         return -1;
     }
     return 0;

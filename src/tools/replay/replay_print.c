@@ -1,6 +1,7 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "replay.h"
 
+#include <tools/report/report.h>
 #include <ucs/sys/math.h>
 
 #include <inttypes.h>
@@ -403,7 +404,8 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
     json_decref(figures);
     for (i = 0; i < count; ++i) {
         trace = replay_json_figures(&outcomes[i], index, options);
-        json_object_set_new(trace, "trace", json_string(outcomes[i].name));
+        json_object_set_new(trace, "trace",
+                            tool_report_string(outcomes[i].name));
         json_array_append_new(traces, trace);
     }
     json_object_set_new(object, "traces", traces);

@@ -2,68 +2,15 @@
 #include "replay_trace.h"
 
 #include <tools/tool.h>
-#include <ucs/sys/hash.h>
 
 #include <stdlib.h>
 #include <string.h>
-
-/* UCX's hash table is a header alone; the program ends when memory is out, so that
- * kh_put() does not fail */
-#define kcalloc(_count, _size) tool_calloc(_count, _size)
-#define kmalloc(_size)         tool_realloc(NULL, _size)
-#define krealloc(_ptr, _size)  tool_realloc(_ptr, _size)
-
-#include <ucs/datastruct/khash.h>
 
 /* Events are counted in 32 bits, and each takes two bytes at least */
 #define REPLAY_READ_MAX (1u << 30)
 
 /* Posted receives that are open at once, at most; of more the latest are */
 #define REPLAY_POSTS_MAX 256
-
-/* What an end has in common with its beginning: of a use all but the time, of an
- * operation, which has no length here, its number and its thread */
-typedef struct replay_key {
-    uint64_t address;
-    uint64_t length;
-    uint64_t signature;
-    uint32_t access;
-} replay_key_t;
-
-/* Beginnings that look the same: an end is that of the first of those that are
- * open */
-typedef struct replay_queue {
-    uint32_t head; /* REPLAY_NONE: none is open */
-    uint32_t tail;
-} replay_queue_t;
-
-static replay_key_t replay_event_key(const ucs_trace_event_t *e)
-{
-    return (e->kind == UCS_TRACE_OPERATION) ?
-                   (replay_key_t){.address = e->id,
-                                  .access  = e->access /
-                                             UCS_TRACE_OPERATION_THREAD} :
-                   (replay_key_t){e->address, e->length, e->signature,
-                                  e->access};
-}
-
-static inline khint_t replay_key_hash(replay_key_t key)
-{
-    uint64_t hash = ((key.address ^ (key.length << 20) ^ key.access) *
-                     UCS_HASH_FACTOR) ^ key.signature;
-
-    hash = (hash ^ (hash >> 29)) * UCS_HASH_ROUND_1;
-    return (hash ^ (hash >> 32)) >> 8;
-}
-
-static inline int replay_key_is_same(replay_key_t a, replay_key_t b)
-{
-    return (a.address == b.address) && (a.length == b.length) &&
-           (a.signature == b.signature) && (a.access == b.access);
-}
-
-KHASH_INIT(replay_open, replay_key_t, replay_queue_t, 1, replay_key_hash,
-           replay_key_is_same)
 
 /* --- Order ---------------------------------------------------------------- */
 
@@ -143,82 +90,107 @@ int replay_trace_read(const char *file, tool_trace_t *raw)
 
 /* --- Pairs ---------------------------------------------------------------- */
 
-static void replay_open_begin(khash_t(replay_open) *open, uint32_t *next,
-                              const ucs_trace_event_t *e, uint32_t index)
-{
-    replay_queue_t *queue;
-    khiter_t iter;
-    int is_new;
+/* An event that begins or ends something, by what both have in common: of a use all
+ * but the time, of an operation, which has no length here, its number and its thread */
+typedef struct replay_mark {
+    uint64_t address, length, signature;
+    uint32_t access;
+    uint32_t index; /* of the event; no part of that */
+} replay_mark_t;
 
-    iter  = kh_put(replay_open, open, replay_event_key(e), &is_new);
-    queue = &kh_value(open, iter);
-    if (is_new || (queue->head == REPLAY_NONE)) {
-        queue->head = index;
-    } else {
-        next[queue->tail] = index;
-    }
-    queue->tail = index;
-    next[index] = REPLAY_NONE;
+static replay_mark_t replay_mark(const ucs_trace_event_t *e, uint32_t index)
+{
+    return (e->kind == UCS_TRACE_OPERATION) ?
+                   (replay_mark_t){.address = e->id,
+                                   .access  = e->access /
+                                              UCS_TRACE_OPERATION_THREAD,
+                                   .index   = index} :
+                   (replay_mark_t){e->address, e->length, e->signature,
+                                   e->access, index};
 }
 
-/* @return What the event ends, or REPLAY_NONE */
-static uint32_t replay_open_end(khash_t(replay_open) *open, const uint32_t *next,
-                                const ucs_trace_event_t *e)
+static int replay_mark_differs(const replay_mark_t *x, const replay_mark_t *y)
 {
-    khiter_t iter  = kh_get(replay_open, open, replay_event_key(e));
-    uint32_t index = (iter == kh_end(open)) ? REPLAY_NONE :
-                                              kh_value(open, iter).head;
-
-    if (index != REPLAY_NONE) {
-        kh_value(open, iter).head = next[index];
-    }
-    return index;
+    return memcmp(x, y, offsetof(replay_mark_t, index));
 }
 
-/* A release without a use is left out, the end of an operation is heard all the
- * same. @return What the event ends, as in @ref replay_repeat_apply */
-static uint32_t replay_trace_pair(replay_trace_t *trace,
-                                  khash_t(replay_open) *open, uint32_t *next,
-                                  const ucs_trace_event_t *e, uint32_t index)
+static int replay_mark_compare(const void *a, const void *b)
 {
-    int is_said = (e->kind == UCS_TRACE_OPERATION) && (e->id != 0);
-    uint32_t begin;
+    const replay_mark_t *x = a;
+    const replay_mark_t *y = b;
+    int differs            = replay_mark_differs(x, y);
 
-    if (e->kind == UCS_TRACE_LOST) {
-        trace->lost += e->length;
-        return REPLAY_NONE;
-    } else if ((e->kind <= UCS_TRACE_RELEASE) &&
-               (e->length < trace->min_size)) {
-        trace->small += (e->kind == UCS_TRACE_USE);
-        return REPLAY_NONE;
-    } else if ((e->kind == UCS_TRACE_USE) ||
-               (is_said && ((e->access & UCS_TRACE_OPERATION_KIND) ==
-                            UCS_OPERATION_RECEIVE))) {
-        replay_open_begin(open, next, e, index);
-    } else if (is_said || (e->kind == UCS_TRACE_RELEASE)) {
-        begin = replay_open_end(open, next, e);
-        if ((begin != REPLAY_NONE) || !is_said) {
-            trace->unmatched += (begin == REPLAY_NONE);
-            return begin;
-        }
-    }
-    return index;
+    return (differs != 0) ? differs :
+                            (x->index > y->index) - (x->index < y->index);
 }
 
-/* What is left out is counted. @return Of each event what it ends */
-static uint32_t *replay_trace_pairs(replay_trace_t *trace,
-                                    const tool_trace_t *raw)
+static int replay_mark_begins(const tool_trace_t *raw,
+                              const replay_mark_t *mark)
 {
-    khash_t(replay_open) open = {};
-    uint32_t *ends            = tool_calloc(raw->count, sizeof(*ends));
-    uint32_t *next            = tool_calloc(raw->count, sizeof(*next));
+    const ucs_trace_event_t *e = &raw->events[mark->index];
+
+    return (e->kind == UCS_TRACE_USE) ||
+           ((e->kind == UCS_TRACE_OPERATION) &&
+            ((e->access & UCS_TRACE_OPERATION_KIND) == UCS_OPERATION_RECEIVE));
+}
+
+/* @return How many; the others are left out, and counted, or stand alone */
+static size_t replay_trace_marks(replay_trace_t *trace, const tool_trace_t *raw,
+                                 replay_mark_t *marks, uint32_t *ends)
+{
+    size_t count = 0;
+    const ucs_trace_event_t *e;
     size_t i;
 
     for (i = 0; i < raw->count; ++i) {
-        ends[i] = replay_trace_pair(trace, &open, next, &raw->events[i], i);
+        e       = &raw->events[i];
+        ends[i] = i;
+        if (e->kind == UCS_TRACE_LOST) {
+            trace->lost += e->length;
+            ends[i]      = REPLAY_NONE;
+        } else if ((e->kind <= UCS_TRACE_RELEASE) &&
+                   (e->length < trace->min_size)) {
+            trace->small += (e->kind == UCS_TRACE_USE);
+            ends[i]       = REPLAY_NONE;
+        } else if ((e->kind <= UCS_TRACE_RELEASE) ||
+                   ((e->kind == UCS_TRACE_OPERATION) && (e->id != 0))) {
+            marks[count++] = replay_mark(e, i);
+        }
     }
-    kh_destroy_inplace(replay_open, &open);
-    free(next);
+    return count;
+}
+
+/* An end is that of the first of those that look the same and are open. A release
+ * without a use is left out, the end of an operation is heard all the same.
+ * @return As in @ref replay_repeat_apply */
+static uint32_t *replay_trace_pairs(replay_trace_t *trace,
+                                    const tool_trace_t *raw)
+{
+    uint32_t *ends       = tool_calloc(raw->count, sizeof(*ends));
+    replay_mark_t *marks = tool_calloc(raw->count, sizeof(*marks));
+    size_t count         = replay_trace_marks(trace, raw, marks, ends);
+    size_t open          = 0;
+    size_t i;
+
+    qsort(marks, count, sizeof(*marks), replay_mark_compare);
+    for (i = 0; i < count; ++i) {
+        if ((i > 0) && replay_mark_differs(&marks[i - 1], &marks[i])) {
+            open = i;
+        }
+        if (replay_mark_begins(raw, &marks[i])) {
+            continue;
+        }
+        while ((open < i) && !replay_mark_begins(raw, &marks[open])) {
+            ++open;
+        }
+        if (open < i) {
+            ends[marks[i].index] = marks[open++].index;
+        } else if (raw->events[marks[i].index].kind == UCS_TRACE_RELEASE) {
+            ends[marks[i].index] = REPLAY_NONE;
+            ++trace->unmatched;
+        }
+    }
+    free(marks);
     return ends;
 }
 

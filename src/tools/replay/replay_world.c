@@ -29,8 +29,9 @@ void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
         end = ucs_min(time_ns, curve->from_ns + (bin + 1) * curve->width_ns);
         curve->byte_ns[bin] += (double)curve->bytes * (end - at);
     }
-    curve->time_ns = ucs_max(curve->time_ns, time_ns);
-    curve->bytes   = bytes;
+    curve->time_ns  = ucs_max(curve->time_ns, time_ns);
+    curve->bytes    = bytes;
+    curve->is_drawn = 1;
 }
 
 static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)

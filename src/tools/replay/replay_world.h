@@ -21,8 +21,9 @@ typedef struct replay_curve {
     uint64_t from_ns;
     uint64_t width_ns; /**< of a bin */
     double   byte_ns[REPLAY_CURVE_BINS];
-    uint64_t time_ns;  /**< up to here; 0: nothing was drawn */
+    uint64_t time_ns;  /**< up to here */
     uint64_t bytes;    /**< from then on */
+    int      is_drawn; /**< something was noted */
 } replay_curve_t;
 
 /** What it took until a steady part that is repeated began for the second time:

@@ -19,8 +19,8 @@ typedef struct tool_report_command {
 
 static const tool_usage_t tool_report_usage = {
     "[option]... FILE|DIR...",
-    "Merge the reports of a job's ranks (json:FILE; of a folder all *.json in it) into\n"
-    "one table.\n",
+    "Merge the reports of a job's ranks (json:FILE; of a folder all *.json in it)\n"
+    "into one table.\n",
     "The exit status is 1 when a file could not be used; the others are merged all\n"
     "the same. See ucx-helper(1).\n"
 };

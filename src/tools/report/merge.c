@@ -32,11 +32,13 @@ static int tool_merge_compare(const json_t *a, const json_t *b)
 
 int tool_merge_add(tool_merge_t *merge, json_t *report)
 {
-    size_t at = 0;
+    size_t at = json_array_size(merge->ranks);
     json_t *rank;
     int order;
 
-    for (; (rank = json_array_get(merge->ranks, at)) != NULL; ++at) {
+    /* Files mostly come in the ranks' order */
+    for (; at > 0; --at) {
+        rank  = json_array_get(merge->ranks, at - 1);
         order = tool_merge_compare(report, rank);
         if (order == 0) {
             tool_message("%s: the same process (host %s, pid %.0f) as in %s",
@@ -47,7 +49,7 @@ int tool_merge_add(tool_merge_t *merge, json_t *report)
             json_decref(report);
             return -1;
         }
-        if (order < 0) {
+        if (order > 0) {
             break;
         }
     }

@@ -66,6 +66,22 @@ const char *tool_report_text(const json_t *report, const char *key)
     return json_string_value(json_object_get(report, key));
 }
 
+json_t *tool_report_string(const char *text)
+{
+    json_t *string = json_string(text);
+    char *copy, *p;
+
+    if (string == NULL) {
+        copy = tool_strdup(text);
+        for (p = copy; *p != '\0'; ++p) {
+            *p = ((unsigned char)*p < 0x80) ? *p : '?';
+        }
+        string = json_string(copy);
+        free(copy);
+    }
+    return string;
+}
+
 /* -1: a rank that is not known */
 static int tool_report_is_number(const char *key, const json_t *value)
 {
@@ -189,7 +205,7 @@ json_t *tool_report_read(const char *file)
         json_decref(report);
         report = NULL;
     } else {
-        json_object_set_new(report, "file", json_string(file));
+        json_object_set_new(report, "file", tool_report_string(file));
     }
     return report;
 }

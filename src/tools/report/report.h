@@ -53,6 +53,10 @@ double tool_report_number(const json_t *report, const char *key);
 /** @return A text of a report. */
 const char *tool_report_text(const json_t *report, const char *key);
 
+/** @return A JSON string, which the caller owns; of a text that is not UTF-8, such as
+ *          a file's name, with '?' in place of each byte that is not ASCII. */
+json_t *tool_report_string(const char *text);
+
 /** The ranks of a job and their sum. */
 typedef struct tool_merge {
     json_t *ranks;       /**< Array of reports, ordered by rank, host and pid */

@@ -1,8 +1,11 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "run.h"
 
+#include <ucs/sys/clock.h>
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,7 +103,9 @@ static int tool_job_forward_until_end(const tool_job_t *job, pid_t pid)
 int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
                   void *arg)
 {
-    int status = TOOL_EXIT_FAILED;
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    int status              = TOOL_EXIT_FAILED;
+    struct sigaction pipe;
     tool_job_t job;
     pid_t pid;
 
@@ -116,7 +121,10 @@ int tool_job_call(int (*func)(void *arg), void (*done)(void *arg, int status),
         status = tool_job_forward_until_end(&job, pid);
     }
     if (done != NULL) {
+        /* What it says may have no reader, and it has to clear up all the same */
+        sigaction(SIGPIPE, &ignore, &pipe);
         done(arg, status);
+        sigaction(SIGPIPE, &pipe, NULL);
     }
     tool_job_restore_signals(&job);
     return status;
@@ -140,11 +148,29 @@ static void tool_job_exec_asked(char *const *argv, unsigned seconds, int output)
     _exit(TOOL_EXIT_CANNOT_EXEC);
 }
 
+/* @return Nonzero unless the time was over first */
+static int tool_job_read(int fd, unsigned seconds, char *text)
+{
+    uint64_t end         = ucs_clock_now() + seconds * UINT64_C(1000000000);
+    struct pollfd stream = {.fd = fd, .events = POLLIN};
+    size_t length        = 0;
+    ssize_t got          = 1;
+    uint64_t now;
+
+    while ((got > 0) && (length < TOOL_JOB_OUTPUT_MAX - 1) &&
+           ((now = ucs_clock_now()) < end) &&
+           (poll(&stream, 1, 1 + (end - now) / 1000000) > 0)) {
+        got     = read(fd, text + length, TOOL_JOB_OUTPUT_MAX - 1 - length);
+        length += (got > 0) ? got : 0;
+    }
+    text[length] = '\0';
+    return (got <= 0) || (length == TOOL_JOB_OUTPUT_MAX - 1);
+}
+
 char *tool_job_ask(char *const *argv, unsigned seconds,
                    void (*prepare)(void *arg), void *arg)
 {
     char *text = tool_realloc(NULL, TOOL_JOB_OUTPUT_MAX);
-    FILE *stream;
     int fds[2];
     pid_t pid;
 
@@ -155,6 +181,7 @@ char *tool_job_ask(char *const *argv, unsigned seconds,
 
     pid = tool_job_fork(SIGKILL);
     if (pid == 0) {
+        setpgid(0, 0);
         if (prepare != NULL) {
             prepare(arg);
         }
@@ -162,11 +189,11 @@ char *tool_job_ask(char *const *argv, unsigned seconds,
     }
 
     close(fds[1]);
-    stream = fdopen(fds[0], "r");
-    if (stream != NULL) {
-        text[fread(text, 1, TOOL_JOB_OUTPUT_MAX - 1, stream)] = '\0';
-        fclose(stream);
+    /* A script's child outlives the script, and holds the pipe */
+    if (!tool_job_read(fds[0], seconds, text)) {
+        kill(-pid, SIGKILL);
     }
+    close(fds[0]);
     while ((pid > 0) && (waitpid(pid, NULL, 0) < 0) && (errno == EINTR)) {
     }
     return text;

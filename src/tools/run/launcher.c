@@ -31,53 +31,48 @@ typedef struct tool_args {
  * arguments could not be told from the launcher's. An option that is missing
  * here ends the search early, so that less is rewritten, never too much. */
 typedef struct tool_args_options {
-    const char *const *one; /* options with one value */
-    const char *const *two; /* options with two values */
+    const char *one; /* options with one value, words */
+    const char *two; /* options with two values */
 } tool_args_options_t;
 
-static const char *const tool_openmpi_one[] = {
-    "x", "n", "np", "c", "N", "npernode", "npersocket", "host", "H",
-    "hostfile", "machinefile", "default-hostfile", "map-by", "bind-to",
-    "rank-by", "wdir", "wd", "path", "prefix", "output-filename", "output",
-    "rf", "rankfile", "cpu-list", "cpu-set", "am", "tune", "ppr", "timeout",
-    "stdin", "xterm", "app", "report-uri", "ompi-server", "tmpdir",
-    "personality", "max-restarts", "runtime-options", "display", NULL
-};
-static const char *const tool_openmpi_two[] = {"mca", "gmca", "omca", "prtemca",
-                                               "pmixmca", "gpmixmca", NULL};
-
-static const char *const tool_hydra_one[] = {
-    "genvlist", "envlist", "n", "np", "f", "hosts", "hostfile",
-    "machinefile", "host", "ppn", "wdir", "launcher", "launcher-exec",
-    "bootstrap", "bootstrap-exec", "bind-to", "map-by", "membind", "iface",
-    "rmk", "prepend-pattern", "outfile-pattern", "errfile-pattern",
-    "nameserver", "disable-auto-cleanup", "localhost", "path", "perhost",
-    "configfile", "topolib", "demux", "ckpointlib", "usize", "arch", NULL
-};
-static const char *const tool_hydra_two[] = {"genv", "env", NULL};
-
-static const char *const tool_srun_one[] = {
-    "n", "N", "c", "p", "t", "w", "x", "A", "J", "o", "e", "i", "D", "m",
-    "q", "C", "d", "r", "B", "G", "K", "L", "M", "S", "T", "ntasks", "nodes",
-    "cpus-per-task", "partition", "time", "nodelist", "exclude", "account",
-    "job-name", "output", "error", "input", "chdir", "export", "mpi", "mem",
-    "ntasks-per-node", "distribution", "qos", "constraint", "reservation",
-    "cpu-bind", "gpus", "gres", "licenses", "jobid", "signal", NULL
-};
-static const char *const tool_no_options[] = {NULL};
+static const char tool_openmpi_one[] =
+    "x n np c N npernode npersocket host H hostfile machinefile "
+    "default-hostfile map-by bind-to rank-by wdir wd path prefix "
+    "output-filename output rf rankfile cpu-list cpu-set am tune ppr timeout "
+    "stdin xterm app report-uri ompi-server tmpdir personality max-restarts "
+    "runtime-options display";
+static const char tool_hydra_one[] =
+    "genvlist envlist n np f hosts hostfile machinefile host ppn wdir launcher "
+    "launcher-exec bootstrap bootstrap-exec bind-to map-by membind iface rmk "
+    "prepend-pattern outfile-pattern errfile-pattern nameserver "
+    "disable-auto-cleanup localhost path perhost configfile topolib demux "
+    "ckpointlib usize arch";
+static const char tool_srun_one[] =
+    "n N c p t w x A J o e i D m q C d r B G K L M S T ntasks nodes "
+    "cpus-per-task partition time nodelist exclude account job-name output "
+    "error input chdir export mpi mem ntasks-per-node ntasks-per-core "
+    "ntasks-per-socket mem-per-cpu mem-per-gpu gpus-per-node gpus-per-task "
+    "gpus-per-socket cpus-per-gpu gpu-bind gpu-freq cpu-freq threads-per-core "
+    "cores-per-socket sockets-per-node distribution qos constraint reservation "
+    "cpu-bind mem-bind hint gpus gres licenses jobid signal comment dependency "
+    "relative clusters tmp network open-mode het-group prolog epilog "
+    "task-prolog task-epilog";
 
 static const tool_args_options_t tool_args_options[] = {
-    [TOOL_LAUNCHER_NONE]    = {tool_no_options, tool_no_options},
-    [TOOL_LAUNCHER_OPENMPI] = {tool_openmpi_one, tool_openmpi_two},
-    [TOOL_LAUNCHER_HYDRA]   = {tool_hydra_one, tool_hydra_two},
-    [TOOL_LAUNCHER_SRUN]    = {tool_srun_one, tool_no_options}
+    [TOOL_LAUNCHER_NONE]    = {"", ""},
+    [TOOL_LAUNCHER_OPENMPI] = {tool_openmpi_one,
+                               "mca gmca omca prtemca pmixmca gpmixmca"},
+    [TOOL_LAUNCHER_HYDRA]   = {tool_hydra_one, "genv env"},
+    [TOOL_LAUNCHER_SRUN]    = {tool_srun_one, ""}
 };
 
-static int tool_args_has_word(const char *const *words, const char *word,
-                              size_t length)
+static int tool_args_has_word(const char *words, const char *word, size_t length)
 {
-    for (; *words != NULL; ++words) {
-        if ((strlen(*words) == length) && !strncmp(word, *words, length)) {
+    size_t span;
+
+    for (; *words != '\0'; words += span + strspn(words + span, " ")) {
+        span = strcspn(words, " ");
+        if ((span == length) && !strncmp(words, word, length)) {
             return 1;
         }
     }
@@ -148,7 +143,7 @@ static int tool_args_next(tool_args_t *args)
 }
 
 /* Is it an option (one dash or two, perhaps `=value`) of these names? */
-static int tool_args_is_option(const char *arg, const char *const *names)
+static int tool_args_is_option(const char *arg, const char *names)
 {
     size_t dashes = strspn(arg, "-");
 
@@ -157,7 +152,7 @@ static int tool_args_is_option(const char *arg, const char *const *names)
 }
 
 /* Go on to the next launcher's option of these names; zero if none */
-static int tool_args_find(tool_args_t *args, const char *const *names)
+static int tool_args_find(tool_args_t *args, const char *names)
 {
     while (tool_args_next(args)) {
         if ((args->kind == TOOL_ARGS_OPTION) &&
@@ -170,20 +165,32 @@ static int tool_args_find(tool_args_t *args, const char *const *names)
 
 /* --- Launchers ------------------------------------------------------------ */
 
+/* Add `NAME=VALUE` or something else; a LD_PRELOAD gets the library in front, and
+ * then the return value is nonzero */
+static int tool_launcher_add_setting(const char *setting, const char *library,
+                                     tool_list_t *out)
+{
+    static const char prefix[] = TOOL_PRELOAD "=";
+
+    if (strncmp(setting, prefix, strlen(prefix))) {
+        tool_list_add(out, setting);
+        return 0;
+    }
+    tool_list_addf(out, "%s%s:%s", prefix, library, setting + strlen(prefix));
+    return 1;
+}
+
 /* Copy one option; a LD_PRELOAD that it sets gets the library in front */
 static void tool_launcher_copy_option(const tool_args_t *args,
                                       const char *library, tool_list_t *out)
 {
-    static const char *const set[] = {"x", "genv", "env", NULL};
-    static const char prefix[]     = TOOL_PRELOAD "=";
-    char *const *argv              = args->argv + args->at;
-    int sets                       = tool_args_is_option(argv[0], set);
+    char *const *argv = args->argv + args->at;
+    int sets          = tool_args_is_option(argv[0], "x genv env");
     size_t i;
 
     for (i = 0; i < args->span; ++i) {
-        if (sets && (i == 1) && !strncmp(argv[i], prefix, strlen(prefix))) {
-            tool_list_addf(out, "%s%s:%s", prefix, library,
-                           argv[i] + strlen(prefix));
+        if (sets && (i == 1)) {
+            (void)tool_launcher_add_setting(argv[i], library, out);
         } else if (sets && (i == 2) && !strcmp(argv[1], TOOL_PRELOAD)) {
             tool_list_addf(out, "%s:%s", library, argv[i]);
         } else {
@@ -235,14 +242,13 @@ static int
 tool_openmpi_extend_env_list(char *const *argv, const tool_list_t *names,
                              tool_list_t *out)
 {
-    static const char *const mca[] = {"mca", "gmca", "omca", "prtemca", NULL};
-    const char *variable           = "OMPI_MCA_" TOOL_OMPI_LIST;
-    const char *list               = getenv(variable);
+    const char *variable = "OMPI_MCA_" TOOL_OMPI_LIST;
+    const char *list     = getenv(variable);
     char *joined;
     tool_args_t args;
 
     tool_args_begin(&args, TOOL_LAUNCHER_OPENMPI, argv);
-    while (tool_args_find(&args, mca)) {
+    while (tool_args_find(&args, "mca gmca omca prtemca")) {
         if ((args.span == 3) && !strcmp(argv[args.at + 1], TOOL_OMPI_LIST)) {
             tool_list_put(out, args.at + 2,
                           tool_launcher_append(argv[args.at + 2], ";",
@@ -285,14 +291,12 @@ static void tool_openmpi_adapt(char *const *argv, const tool_list_t *names,
 static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
                              const char *library, tool_list_t *out)
 {
-    static const char *const restricting[] = {"genvnone", "genvlist",
-                                              "envnone", "envlist", NULL};
-    tool_list_t extra                      = TOOL_LIST_INITIALIZER;
+    tool_list_t extra = TOOL_LIST_INITIALIZER;
     tool_args_t args;
     size_t i;
 
     tool_args_begin(&args, TOOL_LAUNCHER_HYDRA, argv);
-    if (tool_args_find(&args, restricting)) {
+    if (tool_args_find(&args, "genvnone genvlist envnone envlist")) {
         for (i = 0; i < names->count; ++i) {
             tool_list_add(&extra, "-genv");
             tool_list_add(&extra, names->items[i]);
@@ -305,11 +309,15 @@ static void tool_hydra_adapt(char *const *argv, const tool_list_t *names,
     tool_list_cleanup(&extra);
 }
 
-/* The list of srun's --export with the names added; NULL when it stays */
-static char *tool_srun_extend(const char *list, const tool_list_t *names)
+/* The list of srun's --export with the names added; NULL where it is none */
+static char *tool_srun_extend(const char *list, const tool_list_t *names,
+                              const char *library)
 {
-    char *copy, *rest, *part;
-    int has_all = 0;
+    tool_list_t parts = TOOL_LIST_INITIALIZER;
+    int has_all       = 0;
+    int has_preload   = 0;
+    char *text, *rest, *part;
+    size_t i;
 
     if (!strcasecmp(list, "NONE") || !strcasecmp(list, "NIL")) {
         tool_message("srun exports no variables (%s): its tasks run without "
@@ -318,21 +326,25 @@ static char *tool_srun_extend(const char *list, const tool_list_t *names)
         return NULL;
     }
 
-    copy = tool_strdup(list);
-    rest = copy;
+    text = rest = tool_strdup(list);
     while ((part = strsep(&rest, ",")) != NULL) {
-        has_all |= !strcasecmp(part, "ALL");
+        has_all     |= !strcasecmp(part, "ALL");
+        has_preload |= tool_launcher_add_setting(part, library, &parts);
     }
-    free(copy);
-    if (has_all) {
-        return NULL;
+    free(text);
+    for (i = 0; !has_all && (i < names->count); ++i) {
+        if (!has_preload || strcmp(names->items[i], TOOL_PRELOAD)) {
+            tool_list_add(&parts, names->items[i]);
+        }
     }
-
-    return tool_launcher_append(list, ",", names);
+    text = tool_list_join(&parts, ",");
+    tool_list_cleanup(&parts);
+    return text;
 }
 
 static void tool_srun_extend_option(const tool_args_t *args,
-                                    const tool_list_t *names, tool_list_t *out)
+                                    const tool_list_t *names,
+                                    const char *library, tool_list_t *out)
 {
     size_t value_at  = args->at + args->span - 1;
     const char *list = args->argv[value_at];
@@ -346,7 +358,7 @@ static void tool_srun_extend_option(const tool_args_t *args,
         ++list;
     }
 
-    changed = tool_srun_extend(list, names);
+    changed = tool_srun_extend(list, names, library);
     if (changed != NULL) {
         tool_list_put(out, value_at,
                       tool_format("%s%s", (args->span == 1) ? "--export=" : "",
@@ -358,23 +370,24 @@ static void tool_srun_extend_option(const tool_args_t *args,
 static void tool_srun_adapt(char *const *argv, const tool_list_t *names,
                             const char *library, tool_list_t *out)
 {
-    static const char *const export[] = {"export", NULL};
-    const char *list                  = getenv(TOOL_SLURM_EXPORT);
-    tool_list_t none                  = TOOL_LIST_INITIALIZER;
+    const char *list = getenv(TOOL_SLURM_EXPORT);
+    tool_list_t none = TOOL_LIST_INITIALIZER;
+    char *changed    = NULL;
     tool_args_t args;
-    char *changed;
 
     tool_launcher_copy(TOOL_LAUNCHER_SRUN, argv, &none, 0, library, out);
     tool_args_begin(&args, TOOL_LAUNCHER_SRUN, argv);
-    if (tool_args_find(&args, export)) {
-        tool_srun_extend_option(&args, names, out);
-    } else if (list != NULL) {
-        changed = tool_srun_extend(list, names);
-        if (changed != NULL) {
-            setenv(TOOL_SLURM_EXPORT, changed, 1);
-            free(changed);
-        }
+    while (tool_args_find(&args, "export")) { /* one for each part */
+        tool_srun_extend_option(&args, names, library, out);
+        list = NULL;
     }
+    if (list != NULL) {
+        changed = tool_srun_extend(list, names, library);
+    }
+    if (changed != NULL) {
+        setenv(TOOL_SLURM_EXPORT, changed, 1);
+    }
+    free(changed);
 }
 
 void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
@@ -401,9 +414,7 @@ void tool_launcher_adapt(tool_launcher_t launcher, char *const *argv,
 
 int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv)
 {
-    static const char *const hosts[] = {"host", "H", "hostfile", "hosts", "f",
-                                        "machinefile", "nodelist", NULL};
-    const char *nodes                = getenv("SLURM_JOB_NUM_NODES");
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
     tool_args_t args;
 
     if (launcher == TOOL_LAUNCHER_NONE) {
@@ -413,5 +424,5 @@ int tool_launcher_names_hosts(tool_launcher_t launcher, char *const *argv)
     }
 
     tool_args_begin(&args, launcher, argv);
-    return tool_args_find(&args, hosts);
+    return tool_args_find(&args, "host H hostfile hosts f machinefile nodelist");
 }

@@ -117,8 +117,9 @@ const char *tool_launcher_name(tool_launcher_t launcher);
  * Make the command line that forwards the variables @a names, whose values
  * are in this process's environment. What the user forwards himself is kept:
  * ours are put first, where the user's win, and a LD_PRELOAD of the user's in
- * the launcher's own options gets @a library in front. May change the
- * environment (Open MPI's mca_base_env_list, Slurm's SLURM_EXPORT_ENV).
+ * the launcher's own options, or in what Slurm exports, gets @a library in front.
+ * May change the environment (Open MPI's mca_base_env_list, Slurm's
+ * SLURM_EXPORT_ENV).
  *
  * @param argv  The command, NULL-terminated.
  * @param out   Receives the command line; must be empty.
@@ -184,7 +185,8 @@ pid_t tool_job_fork(int signo);
 /**
  * Run a program that answers, with nothing to read.
  *
- * @param seconds  It is killed after that time, and when this process ends.
+ * @param seconds  It is killed after that time, with what it started, and alone
+ *                 when this process ends.
  * @param prepare  Called in its process before; NULL: nothing.
  *
  * @return What it wrote to stdout and stderr, 64 KiB at most, which the caller

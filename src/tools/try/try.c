@@ -403,7 +403,8 @@ static int tool_try_foretell(tool_try_t *try)
         ret = tool_try_replay(try, &traces);
     }
     if ((ret == 0) && (try->plot != NULL)) {
-        ret = replay_plot(&try->options, traces.items[0], try->plot);
+        try->lacks_plot = replay_plot(&try->options, traces.items[0],
+                                      try->plot) != 0;
     }
     tool_list_cleanup(&traces);
     return ret;
@@ -433,7 +434,8 @@ static int tool_try_go(void *arg)
             return status;
         }
     }
-    return tool_try_print(try);
+    status = tool_try_print(try);
+    return try->lacks_plot ? TOOL_EXIT_FAILED : status;
 }
 
 static void tool_try_done(void *arg, int status)

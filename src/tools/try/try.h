@@ -43,6 +43,7 @@ typedef struct tool_try {
     int                is_cut;   /**< it was ended by that, without a report */
     int                is_json;
     const char         *plot;    /**< a picture, or NULL */
+    int                lacks_plot; /**< it could not be drawn */
     char               *dir;     /**< for all that is written meanwhile */
     char               *traces;  /**< in it, of the first run */
     off_t              input;    /**< where stdin began, -1: no file */

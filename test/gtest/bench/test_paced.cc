@@ -165,6 +165,9 @@ TEST_F(test_paced, a_rank_has_its_share)
     EXPECT_EQ(0x1p31 / 64, shape.points);
     ASSERT_TRUE(shape_of(paced_code_find("cg"), 'D', 4, &shape));
     EXPECT_EQ(1500000u, shape.bytes[0]);
+    /* Of A a run of two has all: of MG what a rank of C has */
+    ASSERT_TRUE(shape_of(paced_code_find("mg"), 'A', 2, &shape));
+    EXPECT_EQ(512.0 * 512 * 512 / 16, shape.points);
     EXPECT_FALSE(shape_of(paced_code_find("bt"), 'C', 2, &shape));
     EXPECT_FALSE(shape_of(paced_code_find("ft"), 'B', 2, &shape));
 }
