@@ -68,7 +68,7 @@ docs      | - | 13 mutants that had lost their text
 schedules | the cache again, over simulated memory | 13: what is never given up, marks of an ended life, threads that go on for ever
 attack    | - | 5 by hand, of which it is made: EFAULT of mremap, mappings split or too many
 firehose  | - | 1: messages of three processes numbered twice
-oracle    | the program | 3: fork and malloc's arenas in a deadlock, arrays that kernel events refused
+oracle    | the program | 4: fork and malloc's arenas in a deadlock, arrays that kernel events refused, covers given to peers
 life      | the program | none told
 asanall   | the tree and all unit tests, instrumented | as asan
 mpiasan   | the tree, instrumented | none told
