@@ -141,16 +141,13 @@ static void replay_segments_release(replay_segments_t *segments, uint32_t index)
 static uint64_t replay_segments_unmap_items(replay_segments_t *segments,
                                             const replay_unmap_t *unmap)
 {
-    const replay_trace_t *trace = segments->integral.trace;
-    uint64_t regions            = 0;
-    size_t i;
+    uint64_t regions = 0;
+    uint32_t i       = unmap->before;
 
-    for (i = 0; i < trace->item_count; ++i) {
-        if ((segments->items[i] > 0) &&
-            replay_item_is_touched(&trace->items[i], unmap)) {
-            segments->items[i] = 0;
-            ++regions;
-        }
+    while ((i = replay_item_unmapped(segments->integral.trace, unmap, i)) !=
+           REPLAY_NONE) {
+        regions           += (segments->items[i] > 0);
+        segments->items[i] = 0;
     }
     return regions;
 }
@@ -162,8 +159,8 @@ static void replay_segments_unmap(replay_segments_t *segments,
     uint64_t bytes              = 0;
     uint32_t i;
 
-    for (i = 0; i < trace->segment_count; ++i) {
-        if (replay_segment_is_touched(trace, i, unmap) && segments->seen[i]) {
+    for (i = unmap->first; i < unmap->last; ++i) {
+        if (segments->seen[i]) {
             segments->seen[i] = 0;
             bytes            += replay_segment_bytes(trace, i);
         }
@@ -267,16 +264,14 @@ static void replay_offline_begin(replay_offline_t *offline,
 static void replay_offline_unmap(replay_offline_t *offline,
                                  const replay_unmap_t *unmap)
 {
-    const replay_trace_t *trace = offline->integral.trace;
+    uint32_t i = unmap->before;
     replay_range_t *range;
-    size_t i;
 
-    for (i = 0; i < trace->item_count; ++i) {
-        if (replay_item_is_touched(&trace->items[i], unmap)) {
-            range          = &offline->ranges[i];
-            range->is_seen = 0;
-            range->is_gone = (range->users > 0);
-        }
+    while ((i = replay_item_unmapped(offline->integral.trace, unmap, i)) !=
+           REPLAY_NONE) {
+        range          = &offline->ranges[i];
+        range->is_seen = 0;
+        range->is_gone = (range->users > 0);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "replay_trace.h"
 
 #include <tools/tool.h>
+#include <ucs/sys/math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -322,12 +323,29 @@ static int replay_number_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static uint32_t replay_bound_find(const replay_trace_t *trace, uint64_t value)
+/* Entries begin with a value, and are in its order. @return How many have one below
+ * @a value */
+static uint32_t replay_count_below(const void *entries, size_t count, size_t size,
+                                   uint64_t value)
 {
-    const uint64_t *found = bsearch(&value, trace->bounds, trace->bound_count,
-                                    sizeof(value), replay_number_compare);
+    size_t low = 0;
+    size_t middle;
 
-    return found - trace->bounds; /* every end of an item is a bound */
+    while (low < count) {
+        middle = (low + count) / 2;
+        if (*(const uint64_t*)((const char*)entries + middle * size) < value) {
+            low = middle + 1;
+        } else {
+            count = middle;
+        }
+    }
+    return low;
+}
+
+static uint32_t replay_bounds_below(const replay_trace_t *trace, uint64_t value)
+{
+    return replay_count_below(trace->bounds, trace->bound_count,
+                              sizeof(*trace->bounds), value);
 }
 
 typedef struct replay_range {
@@ -402,25 +420,26 @@ static void replay_items_segments(replay_trace_t *trace)
     /* n bounds make n - 1 segments, holes between items among them */
     trace->segment_count = trace->bound_count - (trace->bound_count > 0);
     for (item = trace->items; item < trace->items + trace->item_count; ++item) {
-        item->first = replay_bound_find(trace, item->start);
-        item->last  = replay_bound_find(trace, item->end);
+        item->first = replay_bounds_below(trace, item->start);
+        item->last  = replay_bounds_below(trace, item->end);
+        item->reach = (item == trace->items) ?
+                              item->end : ucs_max(item->end, item[-1].reach);
     }
 }
 
 /* @return Nonzero if some item lies in what is unmapped, or ends where that
  * begins */
-static int replay_items_touch(const replay_trace_t *trace,
-                              const replay_unmap_t *unmap)
+static int replay_items_touch(const replay_trace_t *trace, replay_unmap_t *unmap)
 {
-    const replay_item_t *item = trace->items;
-    const replay_item_t *end  = item + trace->item_count;
+    uint32_t last = replay_bounds_below(trace, unmap->end);
 
-    for (; (item < end) && (item->start < unmap->end); ++item) {
-        if (item->end >= unmap->start) {
-            return 1;
-        }
-    }
-    return 0;
+    unmap->before = replay_count_below(trace->items, trace->item_count,
+                                       sizeof(*trace->items), unmap->end);
+    unmap->first  = replay_bounds_below(trace, unmap->start + 1);
+    unmap->first -= (unmap->first > 0);
+    unmap->last   = ucs_max(unmap->first, ucs_min(last, trace->segment_count));
+    return (unmap->before > 0) &&
+           (trace->items[unmap->before - 1].reach >= unmap->start);
 }
 
 /* A process unmaps much that it never registered */
@@ -455,9 +474,10 @@ static int replay_items_see(uint8_t *seen, const replay_item_t *item)
 static void replay_items_cold(replay_trace_t *trace)
 {
     uint8_t *seen = tool_calloc(trace->segment_count, 1);
+    const replay_unmap_t *unmap;
     const replay_event_t *event;
     replay_use_t *use;
-    size_t i, j;
+    size_t i;
 
     for (i = 0; i < trace->event_count; ++i) {
         event = &trace->events[i];
@@ -465,10 +485,8 @@ static void replay_items_cold(replay_trace_t *trace)
             use          = &trace->uses[event->index];
             use->is_cold = replay_items_see(seen, &trace->items[use->item]);
         } else if (event->kind == REPLAY_UNMAP) {
-            for (j = 0; j < trace->segment_count; ++j) {
-                seen[j] &= !replay_segment_is_touched(
-                        trace, j, &trace->unmaps[event->index]);
-            }
+            unmap = &trace->unmaps[event->index];
+            memset(seen + unmap->first, 0, unmap->last - unmap->first);
         }
     }
     free(seen);

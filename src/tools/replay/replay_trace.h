@@ -48,13 +48,19 @@ typedef struct replay_use {
 typedef struct replay_item {
     uint64_t start;     /**< page boundaries */
     uint64_t end;
+    uint64_t reach;     /**< the farthest end of this one and those before */
     uint32_t first;
     uint32_t last;
 } replay_item_t;
 
+/** It touches segments [first, last), and of the items that begin before its end those
+ *  that end behind its start. */
 typedef struct replay_unmap {
     uint64_t start;
     uint64_t end;
+    uint32_t first;
+    uint32_t last;
+    uint32_t before; /**< that many items begin before its end */
 } replay_unmap_t;
 
 /** What is asked for. All 0: as recorded. */
@@ -197,20 +203,18 @@ static inline uint64_t replay_segment_bytes(const replay_trace_t *trace,
     return trace->bounds[i + 1] - trace->bounds[i];
 }
 
-/** @return Nonzero if a part of the item is unmapped. */
-static inline int replay_item_is_touched(const replay_item_t *item,
-                                         const replay_unmap_t *unmap)
+/** @return The number of an item of which a part is unmapped, one that is below @a i, for
+ *          which the unmapping's @a before stands at first; or REPLAY_NONE. */
+static inline uint32_t replay_item_unmapped(const replay_trace_t *trace,
+                                            const replay_unmap_t *unmap,
+                                            uint32_t i)
 {
-    return (item->start < unmap->end) && (item->end > unmap->start);
-}
-
-/** @return Nonzero if a part of the segment is unmapped. */
-static inline int replay_segment_is_touched(const replay_trace_t *trace,
-                                            size_t i,
-                                            const replay_unmap_t *unmap)
-{
-    return (trace->bounds[i] < unmap->end) &&
-           (trace->bounds[i + 1] > unmap->start);
+    while ((i-- > 0) && (trace->items[i].reach > unmap->start)) {
+        if (trace->items[i].end > unmap->start) {
+            return i;
+        }
+    }
+    return REPLAY_NONE;
 }
 
 END_C_DECLS
