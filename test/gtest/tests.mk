@@ -127,6 +127,7 @@ gtest_tests = \
 	uct/ib/helper_md/test_monitor_refused.cc \
 	uct/ib/helper_md/test_node_domains.cc \
 	uct/ib/helper_md/test_node_engine.cc \
+	uct/ib/helper_md/test_preload.cc \
 	uct/ib/helper_md/test_preload_memory.cc \
 	uct/ib/helper_md/test_range.cc \
 	uct/ib/helper_md/test_report.cc \
