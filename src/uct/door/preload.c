@@ -86,6 +86,17 @@ static void uct_preload_complain(void)
     ucs_store_relaxed(&said, 1);
 }
 
+/* UCX would warn of our switches as unknown, so remove those that say "no". A site
+ * file must not switch on the program's children then, which have opted out as well. */
+static void uct_preload_drop_switches(void)
+{
+    if ((getenv("UCX_MD_HELPER") != NULL) || (getenv("UCX_MD_PIN") != NULL)) {
+        (void)setenv(UCT_SITE_ENV, "", 1);
+        unsetenv("UCX_MD_HELPER");
+        unsetenv("UCX_MD_PIN");
+    }
+}
+
 static uct_preload_door_func_t uct_preload_load(void)
 {
     /* Installed, and in a build tree */
@@ -142,10 +153,7 @@ uct_md_open(void *component, const char *md_name, const void *config,
 
     if (!uct_preload_is_on()) {
         uct_preload_complain();
-        /* UCX would warn of our switches as unknown, so remove those that say
-         * "no" */
-        unsetenv("UCX_MD_HELPER");
-        unsetenv("UCX_MD_PIN");
+        uct_preload_drop_switches();
         return real(component, md_name, config, md_p);
     }
 

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include <dlfcn.h>
 
 /* The preloaded library's entry points, called from a UCX of another name that only its
@@ -22,6 +24,7 @@ protected:
 
     void TearDown() override
     {
+        unsetenv("HELPER_MD_SITE_FILE");
         dlclose(m_ucx);
         dlclose(m_stub);
     }
@@ -53,4 +56,15 @@ TEST_F(test_preload, what_was_found_stays_loaded)
     void *still = dlopen(TEST_RENAMED_UCX, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     EXPECT_NE(nullptr, still);
     m_ucx = (still != nullptr) ? still : dlopen(TEST_RENAMED_UCX, RTLD_NOW);
+}
+
+/* UCX would warn of the switch, so it goes; a site file must not take its place */
+TEST_F(test_preload, children_have_opted_out_as_well)
+{
+    EXPECT_EQ(72, call("test_open_md", "uct_md_open"));
+    EXPECT_EQ(nullptr, getenv("HELPER_MD_SITE_FILE"));
+    setenv("UCX_MD_HELPER", "n", 1);
+    EXPECT_EQ(72, call("test_open_md", "uct_md_open"));
+    EXPECT_EQ(nullptr, getenv("UCX_MD_HELPER"));
+    EXPECT_STREQ("", getenv("HELPER_MD_SITE_FILE"));
 }
