@@ -10,8 +10,7 @@
  */
 
 /**
- * Open one for unmapped, moved and discarded memory, and check that memory can
- * be registered with it in write-protect mode.
+ * Open one for unmapped, moved and discarded memory.
  *
  * @param [out] reason_p  On failure what was refused, a constant string.
  *
