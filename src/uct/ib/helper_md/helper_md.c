@@ -303,17 +303,20 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
     }
 }
 
-ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
+/* Without hooks the helper stays off: the kernel's event comes too late when
+ * one thread unmaps memory and another maps it again */
+ucs_status_t uct_helper_md_check(void)
 {
-    ucs_status_t status;
-    int watches;
+    const char *reason;
     ucs_cancel_hold();
 
-    status = uct_helper_md_choose_monitor(config, &watches);
-    if ((status == UCS_OK) && watches) {
-        uct_helper_monitor_stop();
+    reason = uct_helper_events_check();
+    if (reason == NULL) {
+        return UCS_OK;
     }
-    return status;
+    ucs_helper_warn("%s: unmapped memory would be missed, the helper stays off",
+                    reason);
+    return UCS_ERR_UNSUPPORTED;
 }
 
 ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
@@ -330,11 +333,12 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_helper_md_choose_monitor(config, &watches);
+    status = uct_helper_md_check();
     if (status != UCS_OK) {
         return status;
     }
 
+    watches = uct_helper_md_watch(config);
     ucs_clock_init();
     ucs_helper_log_init();
     status = uct_helper_md_create(uct_md, md_name, config, &md);

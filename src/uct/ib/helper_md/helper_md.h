@@ -16,12 +16,11 @@
 BEGIN_C_DECLS
 
 /**
- * Check that memory events arrive as config->monitor asks, before anything is
- * changed. Logs what is missing.
+ * Check that memory events arrive, before anything is changed. Logs what is missing.
  *
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED: @ref uct_helper_md_attach would fail.
  */
-ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
+ucs_status_t uct_helper_md_check(void);
 
 /**
  * Decorate an open domain. Its own registration cache, if it has one, must be
