@@ -6,7 +6,6 @@
 #include <ucs/sys/proc/cancel.h>
 #include <ucs/sys/mem/own_memory.h>
 
-#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -60,7 +59,6 @@ static void uct_pin_md_detach(uct_md_h md)
     uct_pin_md_t *pin = uct_pin_md_find(md);
     ucs_cancel_hold();
 
-    assert(uct_pin_md_is_valid(md));
     uct_abi_md(md)->ops = pin->lower;
     uct_pin_md_unpublish(pin);
     if (uct_pin_md_is_owner(pin)) {
@@ -245,14 +243,6 @@ err_close_node:
 err_free:
     ucs_own_free(pin);
     return status;
-}
-
-int uct_pin_md_is_valid(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return (pin == NULL) || !uct_pin_md_is_owner(pin) ||
-           uct_pin_table_is_valid(&pin->table);
 }
 
 void uct_pin_md_delegate_verify(uct_md_h md)

@@ -188,9 +188,6 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
 /** Unpin and free what is left. No call may be in progress. */
 void uct_pin_table_cleanup(uct_pin_table_t *table);
 
-/** Do the invariants hold? From any thread; looks at each slot. */
-int uct_pin_table_is_valid(uct_pin_table_t *table);
-
 /** In a forked child: forget the table without touching the rings. */
 void uct_pin_table_abandon(uct_pin_table_t *table);
 
