@@ -173,6 +173,8 @@ gtest_SOURCES = \
 	../inside/firehose_inside.h \
 	ucp/door/test_entries.cc \
 	uct/ib/helper_md/own_ledger.cc \
+	../inside/md_inside.c \
+	../inside/md_inside.h \
 	../inside/pin_inside.c \
 	../inside/pin_inside.h \
 	ucp/pipeline/test_pipeline.cc

@@ -376,16 +376,6 @@ err_stop_monitor:
     return status;
 }
 
-ucs_regcache_h uct_helper_md_cache(uct_md_h uct_md)
-{
-    if ((uct_abi_md(uct_md)->ops->close != uct_helper_md_close) ||
-        !uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
-        return NULL;
-    }
-
-    return uct_helper_md_of(uct_md)->cache;
-}
-
 void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
@@ -398,10 +388,4 @@ void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
 int uct_helper_md_is_gone(uct_md_h uct_md, uct_mem_h memh)
 {
     return ucs_regcache_is_gone(uct_helper_md_of(uct_md)->cache, memh);
-}
-
-int uct_helper_md_has_thread(uct_md_h uct_md)
-{
-    return (uct_helper_md_cache(uct_md) != NULL) &&
-           ucs_thread_is_running(uct_helper_md_of(uct_md)->thread);
 }

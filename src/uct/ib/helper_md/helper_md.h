@@ -70,13 +70,6 @@ void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
  */
 int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
 
-/** @return The cache of a decorated domain; NULL if the helper is not its
- *          topmost decorator, or in a forked child. */
-ucs_regcache_h uct_helper_md_cache(uct_md_h md);
-
-/** @return Nonzero if the helper thread of a decorated domain runs. */
-int uct_helper_md_has_thread(uct_md_h md);
-
 END_C_DECLS
 
 #endif
