@@ -430,7 +430,8 @@ void uct_helper_trace_sync(void)
 /* --- Fork ----------------------------------------------------------------- */
 
 /* The parent's file goes on in the parent. The child leaves the recorder's
- * memory as it is. */
+ * memory as it is, and closes nothing: without fork handlers it may share its
+ * parent's table of descriptors. */
 void uct_helper_trace_forget(void)
 {
     uct_helper_trace_t *trace = &uct_helper_trace;
@@ -438,7 +439,7 @@ void uct_helper_trace_forget(void)
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
     /* Another thread may have been about to begin */
     if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
-        ucs_own_fd_close(&trace->file.own);
+        ucs_own_fd_forget(&trace->file.own);
         trace->thread   = NULL;
         trace->open     = NULL;
         trace->encoder  = NULL;
