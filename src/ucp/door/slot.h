@@ -60,13 +60,6 @@ void ucp_door_slots_open(void);
 /** For tests: set the look-up, before the first call. */
 void ucp_door_slots_find_by(ucp_door_find_func_t find);
 
-/** @return UCP's function, which was looked up before the door was opened for
- *          this slot. */
-static inline ucp_door_func_t ucp_door_slot_real(const ucp_door_slot_t *slot)
-{
-    return ucs_load_relaxed(&slot->real);
-}
-
 END_C_DECLS
 
 /* An entry point jumps on, so that the return address behind it is the
@@ -91,9 +84,10 @@ END_C_DECLS
     static ucp_door_slot_t *const _slot##_address \
             __attribute__((section("ucp_door_slots"), used)) = &_slot;
 
-/** The type of UCP's function, and UCP's function, in what the door does. */
+/** UCP's function in what the door does: it was looked up before the door was opened
+ *  for this slot. */
 #define UCP_DOOR_REAL(_name) \
-    ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
+    ((__typeof__(&_name))ucs_load_relaxed(&_name##_slot.real))
 
 /** Result of an entry point that returns a ucs_status_t or ucs_status_ptr_t if
  *  UCP lacks the function. */
