@@ -216,12 +216,10 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region);
 int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
                         size_t offset, void *data, size_t length);
 
-/** @return A region that is not pinned and not in a table, or NULL. */
+/** @return A region that is not pinned and not in a table, or NULL. Freed by @ref
+ *          ucs_own_free, while it is in no table, or in the parent's. */
 uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
                                        unsigned num_slots);
-
-/** Free a region that is in no table, or whose table is the parent's. */
-void uct_pin_region_free(uct_pin_region_t *region);
 
 /* --- pin_cost.c --- */
 

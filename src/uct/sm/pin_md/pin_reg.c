@@ -3,6 +3,7 @@
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
+#include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/cancel.h>
 
 #include <errno.h>
@@ -122,7 +123,7 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
 
     if ((region->ring == NULL) || !uct_pin_md_is_owner(pin)) {
         /* Not pinned, or pinned by the parent and its to unpin */
-        uct_pin_region_free(region);
+        ucs_own_free(region);
         return;
     }
 

@@ -22,11 +22,6 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
     return region;
 }
 
-void uct_pin_region_free(uct_pin_region_t *region)
-{
-    ucs_own_free(region);
-}
-
 static unsigned uct_pin_table_class(size_t length)
 {
     return (length <= UCT_PIN_SMALL_MAX) ? UCT_PIN_CLASS_SMALL :
@@ -161,7 +156,7 @@ int uct_pin_table_pin(uct_pin_table_t *table, void *address, size_t length,
 err_remove:
     uct_pin_table_remove(table, region);
 err_free:
-    uct_pin_region_free(region);
+    ucs_own_free(region);
     return ret;
 }
 
@@ -169,7 +164,7 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region)
 {
     uct_pin_region_empty_slots(region, region->num_slots);
     uct_pin_table_remove(table, region);
-    uct_pin_region_free(region);
+    ucs_own_free(region);
 }
 
 int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
@@ -249,7 +244,7 @@ void uct_pin_table_cleanup(uct_pin_table_t *table)
 
     uct_pin_table_release_rings(table, UCT_PIN_NUM_RINGS, uct_pin_ring_cleanup);
     ucs_list_for_each_safe(region, tmp, &table->regions, list) {
-        uct_pin_region_free(region);
+        ucs_own_free(region);
     }
     pthread_mutex_destroy(&table->lock);
 }
