@@ -1,13 +1,11 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "monitor.h"
+#include "monitor_parts.h"
+
 #include <ucs/sys/io/log.h>
-#include "monitor_reader.h"
-#include "uffd.h"
-#include "watched.h"
 
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/io/own_fd.h>
 
 #include <pthread.h>
 

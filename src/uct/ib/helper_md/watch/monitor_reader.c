@@ -1,10 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "monitor_reader.h"
+#include "monitor_parts.h"
 #include "events.h"
 #include "monitor.h"
+
 #include <ucs/sys/proc/spawn.h>
-#include "uffd.h"
-#include "watched.h"
 
 #include <ucs/sys/mem/own_map.h>
 #include <ucs/sys/sync/atomic.h>
@@ -32,7 +31,7 @@ typedef struct uct_helper_reader_event {
     uintptr_t address;
     size_t    length;
     int       is_gone;  /* the kernel has unmapped it */
-    int       is_noted; /* watched.h knows, or need not */
+    int       is_noted; /* watched.c knows, or need not */
 } uct_helper_reader_event_t;
 
 /* Events that the reader has taken and not passed on yet. Used by the reader

@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "uffd.h"
+#include "monitor_parts.h"
 
 #include <ucs/sys/mem/maps.h>
 
