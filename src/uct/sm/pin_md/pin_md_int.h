@@ -242,11 +242,13 @@ ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
                                        const uct_pin_config_t *config,
                                        unsigned tries);
 
-/** Keep the caller busy for the MODELLED cost of registering @a num_pages. */
-void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages);
+/** A third: what unpinning costs beside pinning, for io_uring and for verbs. */
+#define UCT_PIN_COST_DEREG 3
 
-/** The same for deregistering: a third of it. */
-void uct_pin_cost_wait_dereg(const uct_pin_config_t *config, size_t num_pages);
+/** Keep the caller busy for one part in so many, 1 or @ref UCT_PIN_COST_DEREG, of the
+ *  MODELLED cost of registering @a num_pages. */
+void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages,
+                       unsigned part);
 
 typedef struct uct_pin_md {
     uct_abi_md_ops_t       ops;        /* What the domain points at */

@@ -113,7 +113,7 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     if (pin->config.verify) {
         uct_pin_verify_mark(*region_p);
     }
-    uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
+    uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size, 1);
     return UCS_OK;
 }
 
@@ -129,7 +129,8 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
 
     uct_pin_table_unpin(&pin->table, region);
     uct_pin_md_unclaim(pin);
-    uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
+    uct_pin_cost_wait(&pin->config, length / pin->page_size,
+                      UCT_PIN_COST_DEREG);
 }
 
 static ucs_status_t
