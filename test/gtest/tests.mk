@@ -127,6 +127,7 @@ gtest_tests = \
 	uct/ib/helper_md/test_monitor_refused.cc \
 	uct/ib/helper_md/test_node_domains.cc \
 	uct/ib/helper_md/test_node_engine.cc \
+	uct/ib/helper_md/test_preload.cc \
 	uct/ib/helper_md/test_preload_memory.cc \
 	uct/ib/helper_md/test_range.cc \
 	uct/ib/helper_md/test_report.cc \
@@ -172,6 +173,8 @@ gtest_SOURCES = \
 	../inside/firehose_inside.h \
 	ucp/door/test_entries.cc \
 	uct/ib/helper_md/own_ledger.cc \
+	../inside/md_inside.c \
+	../inside/md_inside.h \
 	../inside/pin_inside.c \
 	../inside/pin_inside.h \
 	ucp/pipeline/test_pipeline.cc

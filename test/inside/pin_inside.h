@@ -18,6 +18,10 @@ BEGIN_C_DECLS
 /** @return Nonzero if the domain pins, also when others decorate it further. */
 int uct_pin_md_is_attached(uct_md_h md);
 
+/** @return Nonzero if its table of pins is as pin_md_int.h says; also if not
+ *          attached, and in a forked child. */
+int uct_pin_md_is_valid(uct_md_h md);
+
 /** @return Bytes that it holds pinned now, or is just pinning or unpinning:
  *          whole pages, counted once for each registration. 0 if not attached,
  *          and in a forked child. */

@@ -6,6 +6,7 @@
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/helper_md.h>
 #include "../cma.h"
+#include "../inside/md_inside.h"
 #include "../inside/pin_inside.h"
 
 #include <ucs/sys/clock.h>

@@ -9,6 +9,7 @@
 #include <ucs/sys/clock.h>
 #include <uct/ib/helper_md/config/helper_config.h>
 #include <uct/ib/helper_md/watch/monitor.h>
+#include "../inside/md_inside.h"
 #include "../inside/pin_inside.h"
 
 #include <pthread.h>

@@ -6,8 +6,6 @@
 
 #define UCP_DOOR_LIBRARY "libucp.so.0"
 
-static ucp_door_func_t ucp_door_find(const char *name, const void *caller);
-
 static ucp_door_find_func_t ucp_door_finder = ucp_door_find;
 
 static _Atomic(unsigned) ucp_door_is_open;
@@ -25,17 +23,14 @@ static void *ucp_door_find_in(const char *library, const char *name)
 
     if (handle != NULL) {
         found = dlsym(handle, name);
-        /* UCX stays as long as its user, which the door's caller is */
         dlclose(handle);
     }
 
     return found;
 }
 
-/* The next one, if UCX is in the global scope; else that of the caller's own
- * libraries, perhaps of another name as in a Python wheel; else the one that is
- * loaded */
-static ucp_door_func_t ucp_door_find(const char *name, const void *caller)
+ucp_door_func_t ucp_door_find(const char *library, const char *name,
+                              const void *caller)
 {
     void *found = dlsym(RTLD_NEXT, name);
     Dl_info self, info;
@@ -44,17 +39,19 @@ static ucp_door_func_t ucp_door_find(const char *name, const void *caller)
         (info.dli_fname != NULL) && (info.dli_fname[0] != '\0')) {
         found = ucp_door_find_in(info.dli_fname, name);
     }
-    if (found == NULL) {
-        found = ucp_door_find_in(UCP_DOOR_LIBRARY, name);
-    }
 
     /* The program's own handle finds the door first */
-    if ((found != NULL) && dladdr(found, &info) &&
-        dladdr((void*)ucp_door_find, &self) &&
-        (info.dli_fbase == self.dli_fbase)) {
-        found = ucp_door_find_in(UCP_DOOR_LIBRARY, name);
+    if ((found == NULL) || (dladdr(found, &info) &&
+                            dladdr((void*)ucp_door_find, &self) &&
+                            (info.dli_fbase == self.dli_fbase))) {
+        found = ucp_door_find_in(library, name);
     }
 
+    /* The pointer is kept for good, and the program may close its library and
+     * open it again */
+    if ((found != NULL) && dladdr(found, &info)) {
+        (void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    }
     return (ucp_door_func_t)found;
 }
 
@@ -65,7 +62,8 @@ void ucp_door_slots_find_by(ucp_door_find_func_t find)
 
 ucp_door_func_t ucp_door_slot_find(ucp_door_slot_t *slot, const void *caller)
 {
-    ucp_door_func_t real  = ucp_door_finder(slot->name, caller);
+    ucp_door_func_t real  = ucp_door_finder(UCP_DOOR_LIBRARY, slot->name,
+                                            caller);
     ucp_door_func_t first = slot->first;
     ucp_door_func_t way;
 

@@ -17,9 +17,9 @@ BEGIN_C_DECLS
 
 typedef void (*ucp_door_func_t)(void);
 
-/** Finds UCP's function; NULL if there is none. @a caller is an address in the
- *  caller, to find a UCX that only its users see. */
-typedef ucp_door_func_t (*ucp_door_find_func_t)(const char *name,
+/** As @ref ucp_door_find. */
+typedef ucp_door_func_t (*ucp_door_find_func_t)(const char *library,
+                                                const char *name,
                                                 const void *caller);
 
 typedef struct ucp_door_slot {
@@ -30,6 +30,20 @@ typedef struct ucp_door_slot {
     ucp_door_func_t          first;
     ucp_door_func_t          heard;
 } ucp_door_slot_t;
+
+/**
+ * Find the function that stands behind an entry point of the stub's: the next one, if
+ * its library is in the global scope; else that of the caller's own libraries, perhaps
+ * of another name as in a Python wheel; else that of @a library, if it is loaded. The
+ * library of what is found stays loaded. Any thread; takes the loader's lock.
+ *
+ * @param [in] library  Its usual name.
+ * @param [in] caller   An address in the caller.
+ *
+ * @return NULL if there is no such function.
+ */
+ucp_door_func_t ucp_door_find(const char *library, const char *name,
+                              const void *caller);
 
 /** Look up all of the door's functions in UCP. Any thread; takes the loader's lock.
  *  Called as the program reads UCP's options, so that no later call takes that lock:
@@ -45,13 +59,6 @@ void ucp_door_slots_open(void);
 
 /** For tests: set the look-up, before the first call. */
 void ucp_door_slots_find_by(ucp_door_find_func_t find);
-
-/** @return UCP's function, which was looked up before the door was opened for
- *          this slot. */
-static inline ucp_door_func_t ucp_door_slot_real(const ucp_door_slot_t *slot)
-{
-    return ucs_load_relaxed(&slot->real);
-}
 
 END_C_DECLS
 
@@ -77,9 +84,10 @@ END_C_DECLS
     static ucp_door_slot_t *const _slot##_address \
             __attribute__((section("ucp_door_slots"), used)) = &_slot;
 
-/** The type of UCP's function, and UCP's function, in what the door does. */
+/** UCP's function in what the door does: it was looked up before the door was opened
+ *  for this slot. */
 #define UCP_DOOR_REAL(_name) \
-    ((__typeof__(&_name))ucp_door_slot_real(&_name##_slot))
+    ((__typeof__(&_name))ucs_load_relaxed(&_name##_slot.real))
 
 /** Result of an entry point that returns a ucs_status_t or ucs_status_ptr_t if
  *  UCP lacks the function. */

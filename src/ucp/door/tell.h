@@ -30,18 +30,13 @@ typedef struct ucp_door_site {
     ((ucp_door_site_t){(uintptr_t)__builtin_return_address(0), \
                        ucs_stack_position(__builtin_frame_address(0))})
 
-/** @return The number of the highest bit of a length, from 1; 0 for 0. */
-static inline unsigned ucp_door_label_size(size_t length)
-{
-    return (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
-}
-
 /** @return The label, never 0. The size class is the highest bit of the
  *  length. */
 static inline uint32_t ucp_door_label(ucp_door_site_t site, unsigned kind,
                                       size_t length)
 {
-    uint64_t what = kind * 65u + ucp_door_label_size(length) + 1;
+    unsigned size = (length == 0) ? 0 : 64 - (unsigned)__builtin_clzll(length);
+    uint64_t what = kind * 65u + size + 1;
     uint32_t label;
 
     /* The high bits depend on all three products */

@@ -338,6 +338,25 @@ uct_abi_md_mem_dereg_unpack(const uct_abi_md_mem_dereg_params_t *params,
                   params->comp : NULL;
 }
 
+/** One of those that @a comp waits for has ended; after the last it is called. */
+static inline void uct_abi_complete(uct_completion_t *comp)
+{
+    if (--comp->count == 0) {
+        comp->func(comp);
+    }
+}
+
+/** Nobody can reach the region any more: tell so if @a full, which has been
+ *  unpacked, asks for it. */
+static inline void
+uct_abi_md_mem_dereg_complete(const uct_abi_md_mem_dereg_params_t *full)
+{
+    if ((full->flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE) &&
+        (full->comp != NULL)) {
+        uct_abi_complete(full->comp);
+    }
+}
+
 END_C_DECLS
 
 #endif

@@ -91,7 +91,7 @@ int uct_door_is_asked_for(void)
 static int uct_door_helper_comes(void)
 {
     return uct_door_is_asked_for() && uct_door_config.helper &&
-           (uct_helper_md_check(&uct_door_config) == UCS_OK);
+           (uct_helper_md_check() == UCS_OK);
 }
 
 static int uct_door_is_component(uct_component_h component, const char *name)

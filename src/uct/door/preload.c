@@ -86,6 +86,17 @@ static void uct_preload_complain(void)
     ucs_store_relaxed(&said, 1);
 }
 
+/* UCX would warn of our switches as unknown, so remove those that say "no". A site
+ * file must not switch on the program's children then, which have opted out as well. */
+static void uct_preload_drop_switches(void)
+{
+    if ((getenv("UCX_MD_HELPER") != NULL) || (getenv("UCX_MD_PIN") != NULL)) {
+        (void)setenv(UCT_SITE_ENV, "", 1);
+        unsetenv("UCX_MD_HELPER");
+        unsetenv("UCX_MD_PIN");
+    }
+}
+
 static uct_preload_door_func_t uct_preload_load(void)
 {
     /* Installed, and in a build tree */
@@ -122,20 +133,6 @@ static uct_preload_door_func_t uct_preload_door(void)
     return ucs_load_relaxed(&door);
 }
 
-/* RTLD_NEXT does not find UCX if an MPI loads it outside the global scope */
-static void *uct_preload_real(const char *library, const char *name)
-{
-    void *real, *handle;
-
-    real = dlsym(RTLD_NEXT, name);
-    if (real == NULL) {
-        handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-        real   = (handle == NULL) ? NULL : dlsym(handle, name);
-    }
-
-    return real;
-}
-
 __attribute__((visibility("default"))) int
 uct_md_open(void *component, const char *md_name, const void *config,
             void **md_p)
@@ -146,7 +143,8 @@ uct_md_open(void *component, const char *md_name, const void *config,
     uct_preload_door_func_t door;
 
     if (real == NULL) {
-        real = uct_preload_real(UCT_PRELOAD_UCT, "uct_md_open");
+        real = (uct_preload_open_func_t)ucp_door_find(
+                UCT_PRELOAD_UCT, "uct_md_open", __builtin_return_address(0));
         ucs_store_relaxed(&found, real);
     }
     if (real == NULL) {
@@ -155,10 +153,7 @@ uct_md_open(void *component, const char *md_name, const void *config,
 
     if (!uct_preload_is_on()) {
         uct_preload_complain();
-        /* UCX would warn of our switches as unknown, so remove those that say
-         * "no" */
-        unsetenv("UCX_MD_HELPER");
-        unsetenv("UCX_MD_PIN");
+        uct_preload_drop_switches();
         return real(component, md_name, config, md_p);
     }
 
@@ -176,8 +171,8 @@ uct_md_open(void *component, const char *md_name, const void *config,
 __attribute__((visibility("default"))) int
 ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
 {
-    __typeof__(&ucp_config_read) real = uct_preload_real(UCT_PRELOAD_UCP,
-                                                         "ucp_config_read");
+    __typeof__(&ucp_config_read) real = (__typeof__(real))ucp_door_find(
+            UCT_PRELOAD_UCP, "ucp_config_read", __builtin_return_address(0));
     uct_preload_ucp_config_func_t change;
     int status;
 
@@ -209,12 +204,13 @@ ucp_config_read(const char *env_prefix, const char *filename, void **config_p)
  * can. */
 __attribute__((visibility("default"))) int ibv_fork_init(void)
 {
+    const void *caller = __builtin_return_address(0);
     int (*real)(void), (*status)(void);
 
-    real   = (int (*)(void))uct_preload_real(UCT_PRELOAD_VERBS,
-                                             "ibv_fork_init");
-    status = (int (*)(void))uct_preload_real(UCT_PRELOAD_VERBS,
-                                             "ibv_is_fork_initialized");
+    real   = (int (*)(void))ucp_door_find(UCT_PRELOAD_VERBS, "ibv_fork_init",
+                                          caller);
+    status = (int (*)(void))ucp_door_find(UCT_PRELOAD_VERBS,
+                                          "ibv_is_fork_initialized", caller);
     if (real == NULL) {
         return ENOSYS;
     }

@@ -116,6 +116,21 @@ __attribute__((constructor)) static void uct_preload_find_memory(void)
 
 /* --- mmap ----------------------------------------------------------------- */
 
+/* Memory of a kind that is not kept: what lay there may have been inspected by another
+ * thread since the hooks told that it goes */
+static void *uct_preload_map_other(const uct_helper_calls_t *listener,
+                                   void *address, size_t length, int prot,
+                                   int flags, int fd, off_t offset)
+{
+    void *mapped = UCT_PRELOAD_CALL(void*, mmap, address, length, prot, flags,
+                                    fd, offset);
+
+    if ((listener != NULL) && (flags & MAP_FIXED) && (mapped != MAP_FAILED)) {
+        uct_preload_tell(listener->discard, mapped, length);
+    }
+    return mapped;
+}
+
 UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
                                              int prot, int flags, int fd,
                                              off_t offset)
@@ -125,8 +140,8 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mmap(void *address, size_t length,
 
     if ((listener == NULL) || !(flags & MAP_ANONYMOUS) ||
         ((flags & MAP_TYPE) != MAP_PRIVATE)) {
-        return UCT_PRELOAD_CALL(void*, mmap, address, length, prot, flags, fd,
-                                offset);
+        return uct_preload_map_other(listener, address, length, prot, flags, fd,
+                                     offset);
     }
 
     if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
@@ -222,11 +237,11 @@ UCT_PRELOAD_EXPORT void *uct_preload_my_mremap(void *old_address,
     uct_preload_tell(listener->leave, old_address, old_size);
     mapped = uct_preload_move(old_address, old_size, new_size, flags,
                               new_address);
+    uct_preload_tell(((mapped == MAP_FAILED) || (flags & MREMAP_DONTUNMAP)) ?
+                     listener->mapped : listener->discard,
+                     old_address, old_size);
     if (mapped != MAP_FAILED) {
         uct_preload_tell(listener->mapped, mapped, new_size);
-    }
-    if ((mapped == MAP_FAILED) || (flags & MREMAP_DONTUNMAP)) {
-        uct_preload_tell(listener->mapped, old_address, old_size);
     }
     return mapped;
 }

@@ -23,7 +23,7 @@ typedef struct ucs_slice_attr {
     uint64_t period;
 } ucs_slice_attr_t;
 
-void ucs_slice_give_way(void)
+void ucs_slice_lengthen(void)
 {
     ucs_slice_attr_t attr;
 

@@ -19,7 +19,7 @@ BEGIN_C_DECLS
  * Nothing happens if the thread is not of class SCHED_OTHER, or the kernel is
  * older or refuses. An ordinary user may do it.
  */
-void ucs_slice_give_way(void);
+void ucs_slice_lengthen(void);
 
 END_C_DECLS
 

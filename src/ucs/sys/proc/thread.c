@@ -228,7 +228,7 @@ static void *ucs_thread_main(void *arg)
     ucs_spawn_enter();
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
-    ucs_slice_give_way();
+    ucs_slice_lengthen();
     ucs_store_relaxed(&thread->tid, (int)syscall(SYS_gettid));
 
     for (;;) {

@@ -80,6 +80,8 @@ uct_helper_child_mem_dereg(uct_md_h uct_md,
         return md->lower->mem_dereg(uct_md, params);
     }
 
+    /* Who waits for its end would wait for ever */
+    uct_abi_md_mem_dereg_complete(&full);
     return UCS_OK;
 }
 

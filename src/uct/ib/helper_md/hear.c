@@ -3,6 +3,7 @@
 #include "helper_md_int.h"
 
 #include <uct/ib/helper_md/report/trace_record.h>
+#include <uct/ib/helper_md/watch/range.h>
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/exit_mutex.h>
@@ -12,6 +13,11 @@
 
 /* Operations moved or passed on at a time */
 #define UCT_HELPER_HEAR_BATCH 64u
+
+/* Bytes of stack for an idle step: up to 15 KB are the helper's own, and it calls the
+ * domain below. Coroutines may have 16 KB, and threads do that a runtime makes by the
+ * thousand; half of this might not do for a driver. */
+#define UCT_HELPER_HEAR_STACK (64ul << 10)
 
 /* The log: operations [count - LOG, count). Its lock is held for a copy or a
  * drain; no other lock is taken under it. */
@@ -186,7 +192,8 @@ ucs_idle_outcome_t uct_helper_idle_step(uint64_t spare_ns)
     int is_taken                       = 0;
     uct_helper_md_t *md;
 
-    if (!uct_helper_hear_try_domains()) {
+    if (!uct_helper_range_has_stack(UCT_HELPER_HEAR_STACK) ||
+        !uct_helper_hear_try_domains()) {
         return UCS_IDLE_NOT_TAKEN;
     }
 

@@ -64,9 +64,9 @@ uint64_t uct_helper_hear_lost(void);
  * otherwise. Work that takes longer than the wait so far, and than a few
  * microseconds, is left to the helper thread, which is woken.
  *
- * Never waits. Does nothing if a step is under way or in a forked child. Any
- * thread that is not inside a registration, a memory event, a signal handler or
- * a step.
+ * Never waits. Does nothing if a step is under way, in a forked child, or without room
+ * on the thread's own stack. Any thread that is not inside a registration, a memory
+ * event, a signal handler or a step.
  *
  * @param [in] spare_ns  How long the thread has waited, less the steps it took.
  *

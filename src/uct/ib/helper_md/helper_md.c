@@ -303,17 +303,20 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
     }
 }
 
-ucs_status_t uct_helper_md_check(const uct_helper_config_t *config)
+/* Without hooks the helper stays off: the kernel's event comes too late when
+ * one thread unmaps memory and another maps it again */
+ucs_status_t uct_helper_md_check(void)
 {
-    ucs_status_t status;
-    int watches;
+    const char *reason;
     ucs_cancel_hold();
 
-    status = uct_helper_md_choose_monitor(config, &watches);
-    if ((status == UCS_OK) && watches) {
-        uct_helper_monitor_stop();
+    reason = uct_helper_events_check();
+    if (reason == NULL) {
+        return UCS_OK;
     }
-    return status;
+    ucs_helper_warn("%s: unmapped memory would be missed, the helper stays off",
+                    reason);
+    return UCS_ERR_UNSUPPORTED;
 }
 
 ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
@@ -330,11 +333,12 @@ ucs_status_t uct_helper_md_attach(uct_md_h uct_md, const char *md_name,
         return UCS_ERR_UNSUPPORTED;
     }
 
-    status = uct_helper_md_choose_monitor(config, &watches);
+    status = uct_helper_md_check();
     if (status != UCS_OK) {
         return status;
     }
 
+    watches = uct_helper_md_watch(config);
     ucs_clock_init();
     ucs_helper_log_init();
     status = uct_helper_md_create(uct_md, md_name, config, &md);
@@ -372,16 +376,6 @@ err_stop_monitor:
     return status;
 }
 
-ucs_regcache_h uct_helper_md_cache(uct_md_h uct_md)
-{
-    if ((uct_abi_md(uct_md)->ops->close != uct_helper_md_close) ||
-        !uct_helper_md_is_mine(uct_helper_md_of(uct_md))) {
-        return NULL;
-    }
-
-    return uct_helper_md_of(uct_md)->cache;
-}
-
 void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
 {
     uct_helper_md_t *md = uct_helper_md_of(uct_md);
@@ -394,10 +388,4 @@ void uct_helper_md_set_verify(uct_md_h uct_md, uct_helper_verify_func_t verify)
 int uct_helper_md_is_gone(uct_md_h uct_md, uct_mem_h memh)
 {
     return ucs_regcache_is_gone(uct_helper_md_of(uct_md)->cache, memh);
-}
-
-int uct_helper_md_has_thread(uct_md_h uct_md)
-{
-    return (uct_helper_md_cache(uct_md) != NULL) &&
-           ucs_thread_is_running(uct_helper_md_of(uct_md)->thread);
 }

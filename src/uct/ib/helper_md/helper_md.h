@@ -16,12 +16,11 @@
 BEGIN_C_DECLS
 
 /**
- * Check that memory events arrive as config->monitor asks, before anything is
- * changed. Logs what is missing.
+ * Check that memory events arrive, before anything is changed. Logs what is missing.
  *
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED: @ref uct_helper_md_attach would fail.
  */
-ucs_status_t uct_helper_md_check(const uct_helper_config_t *config);
+ucs_status_t uct_helper_md_check(void);
 
 /**
  * Decorate an open domain. Its own registration cache, if it has one, must be
@@ -70,13 +69,6 @@ void uct_helper_md_set_verify(uct_md_h md, uct_helper_verify_func_t verify);
  *         registration was in use, so that it may differ from memory.
  */
 int uct_helper_md_is_gone(uct_md_h md, uct_mem_h memh);
-
-/** @return The cache of a decorated domain; NULL if the helper is not its
- *          topmost decorator, or in a forked child. */
-ucs_regcache_h uct_helper_md_cache(uct_md_h md);
-
-/** @return Nonzero if the helper thread of a decorated domain runs. */
-int uct_helper_md_has_thread(uct_md_h md);
 
 END_C_DECLS
 

@@ -51,11 +51,7 @@ static ucs_status_t uct_helper_env_mem_dereg(void *arg,
 
 static void uct_helper_env_complete(void *arg, ucs_regcache_comp_t opaque)
 {
-    uct_completion_t *comp = (uct_completion_t*)opaque;
-
-    if (--comp->count == 0) {
-        comp->func(comp);
-    }
+    uct_abi_complete((uct_completion_t*)opaque);
 }
 
 static uint64_t uct_helper_env_now(void *arg)

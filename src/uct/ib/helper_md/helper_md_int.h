@@ -82,15 +82,10 @@ static inline int uct_helper_md_is_mine(const uct_helper_md_t *md)
     return ucs_process_is(md->process);
 }
 
-/**
- * Choose how unmapped memory is noticed, and log once a process what is
- * missing. If the kernel is used (@a watches_p), the monitor has been started
- * and the caller must stop it.
- *
- * @return UCS_OK, or UCS_ERR_UNSUPPORTED after a line of warning.
- */
-ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
-                                          int *watches_p);
+/** Have the kernel tell of unmapped memory, too, if @a config says so; log once a
+ *  process what is missing. @return Nonzero if the monitor has been started: the caller
+ *  must stop it. */
+int uct_helper_md_watch(const uct_helper_config_t *config);
 
 /** Create a domain's helper without its operations: its job of the thread (not
  *  started), call sites, node and cache. Cleans up on error. */

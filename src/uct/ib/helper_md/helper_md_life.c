@@ -38,30 +38,19 @@ static void uct_helper_md_no_userfaultfd(const char *reason)
     uct_helper_session_note(note);
 }
 
-/* Without hooks the helper stays off: the kernel's event comes too late when
- * one thread unmaps memory and another maps it again */
-ucs_status_t uct_helper_md_choose_monitor(const uct_helper_config_t *config,
-                                          int *watches_p)
+int uct_helper_md_watch(const uct_helper_config_t *config)
 {
-    const char *no_hooks = uct_helper_events_check();
-    const char *no_kernel;
+    const char *reason;
 
-    if (no_hooks != NULL) {
-        ucs_helper_warn("%s: unmapped memory would be missed, the helper stays "
-                        "off",
-                        no_hooks);
-        return UCS_ERR_UNSUPPORTED;
+    if (config->monitor == UCT_HELPER_MONITOR_UCM) {
+        return 0;
     }
 
-    *watches_p = 0;
-    if (config->monitor != UCT_HELPER_MONITOR_UCM) {
-        no_kernel  = uct_helper_monitor_start();
-        *watches_p = (no_kernel == NULL);
-        if (no_kernel != NULL) {
-            uct_helper_md_no_userfaultfd(no_kernel);
-        }
+    reason = uct_helper_monitor_start();
+    if (reason != NULL) {
+        uct_helper_md_no_userfaultfd(reason);
     }
-    return UCS_OK;
+    return reason == NULL;
 }
 
 static uint64_t uct_helper_md_step(void *arg, uint64_t now)

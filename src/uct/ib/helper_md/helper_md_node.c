@@ -1,5 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "helper_md_int.h"
+#include "node_process.h"
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * The helper among those of its node: it gives back what others ask for, and learns
@@ -79,9 +79,9 @@ int uct_helper_md_choose_cpus(const uct_helper_md_t *md, cpu_set_t *cpus)
         return 1;
     case UCT_HELPER_CPU_AUTO:
         uct_helper_place_near(cpus);
+        uct_helper_application_cpus(&application);
         if (!uct_helper_md_is_idle(&md->config) &&
-            (sched_getaffinity(getpid(), sizeof(application), &application) ==
-             0) && (CPU_COUNT(&application) == 1)) {
+            (CPU_COUNT(&application) == 1)) {
             CPU_AND(&application, &application, cpus);
             CPU_XOR(cpus, cpus, &application);
         }
@@ -128,17 +128,6 @@ static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
     place->bound = cpus;
     if (!ucs_thread_move(md->thread, &cpus)) {
         ucs_helper_debug("%s: the helper thread is not bound", md->name);
-    }
-}
-
-/* What a helper takes of another rank's processor is not seen in its own rank's waits,
- * so one that takes idle time only leaves those to their own helpers */
-static void uct_helper_md_add_own(cpu_set_t *cpus)
-{
-    cpu_set_t application;
-
-    if (sched_getaffinity(getpid(), sizeof(application), &application) == 0) {
-        CPU_OR(cpus, cpus, &application);
     }
 }
 
@@ -227,6 +216,7 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
     cpu_set_t cpus            = place->allowed;
+    cpu_set_t application;
     unsigned processors       = CPU_COUNT(&place->allowed);
     unsigned others;
     pid_t beside;
@@ -242,7 +232,10 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
     ucs_waited_beside(beside, others);
     has_core = ucs_node_find_core(md->node, &cpus);
     if (uct_helper_md_is_idle(&md->config)) {
-        uct_helper_md_add_own(&cpus);
+        /* What a helper takes of another rank's processor is not seen in its own rank's
+         * waits, so it leaves those to their own helpers */
+        uct_helper_application_cpus(&application);
+        CPU_OR(&cpus, &cpus, &application);
     }
     uct_helper_md_move(md, &cpus);
     if (md->config.cpu_policy == UCT_HELPER_CPU_POLICY_CONSERVATIVE) {

@@ -8,7 +8,6 @@
 
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +31,14 @@ typedef struct uct_helper_node_process {
 static pthread_mutex_t uct_helper_node_process_lock = PTHREAD_MUTEX_INITIALIZER;
 static uct_helper_node_process_t uct_helper_node_process;
 
-/* What the application holds: the processors that its main thread is bound to,
- * which may be a core's hardware threads; if there are more, as of a whole
+void uct_helper_application_cpus(cpu_set_t *cpus)
+{
+    if (sched_getaffinity(getpid(), sizeof(*cpus), cpus) != 0) {
+        CPU_ZERO(cpus);
+    }
+}
+
+/* What the application holds: its processors, which may be a core's hardware threads; if there are more, as of a whole
  * socket, as many as it has threads, wherever these run */
 static void uct_helper_node_hold(ucs_node_params_t *params)
 {
@@ -43,10 +48,7 @@ static void uct_helper_node_hold(ucs_node_params_t *params)
 
     params->cores = ((threads >= 1) && (threads <= UCS_LEDGER_CPUS)) ? threads :
                                                                        1;
-    if (sched_getaffinity(getpid(), sizeof(params->cpus), &params->cpus) != 0) {
-        CPU_ZERO(&params->cpus);
-    }
-
+    uct_helper_application_cpus(&params->cpus);
     count = CPU_COUNT(&params->cpus);
     if ((count > 0) && (count <= 2 * (long)params->cores) &&
         (count < sysconf(_SC_NPROCESSORS_ONLN))) {

@@ -5,11 +5,17 @@
 #include "config/helper_config.h"
 #include <ucs/node/node.h>
 
+#include <sched.h>
+
 /*
  * The slot of this process in the node's ledger, shared by its domains.
  */
 
 BEGIN_C_DECLS
+
+/** Processors that the main thread, which stands for the application, is bound to; none
+ *  if that is not known. */
+void uct_helper_application_cpus(cpu_set_t *cpus);
 
 /**
  * Enter the ledger, or share an earlier domain's entry.

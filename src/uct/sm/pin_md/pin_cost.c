@@ -7,42 +7,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A third: what unpinning costs beside pinning, for io_uring and for verbs */
-#define UCT_PIN_COST_DEREG_DIV 3
-
 /* The cost per page is measured between one page and these, which are of the
  * small size class */
 #define UCT_PIN_COST_PAGES 32
 
-static double uct_pin_cost_modelled_ns(const uct_pin_config_t *config,
-                                       size_t num_pages)
+void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages,
+                       unsigned part)
 {
-    return config->cost_base_ns + (config->cost_per_page_ns * num_pages);
-}
-
-static void uct_pin_cost_busy_wait(double duration_ns)
-{
+    double cost_ns = config->cost_base_ns + config->cost_per_page_ns * num_pages;
     double end;
 
-    if (duration_ns <= 0) {
+    if (cost_ns <= 0) {
         return;
     }
 
     /* Busy, as a driver is that builds and writes its page tables */
-    end = ucs_clock_monotonic() + duration_ns;
+    end = ucs_clock_monotonic() + cost_ns / part;
     while (ucs_clock_monotonic() < end) {
     }
-}
-
-void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages)
-{
-    uct_pin_cost_busy_wait(uct_pin_cost_modelled_ns(config, num_pages));
-}
-
-void uct_pin_cost_wait_dereg(const uct_pin_config_t *config, size_t num_pages)
-{
-    uct_pin_cost_busy_wait(uct_pin_cost_modelled_ns(config, num_pages) /
-                           UCT_PIN_COST_DEREG_DIV);
 }
 
 /* VmPin in kB, -1 if the kernel does not tell */

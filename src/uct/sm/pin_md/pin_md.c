@@ -6,7 +6,6 @@
 #include <ucs/sys/proc/cancel.h>
 #include <ucs/sys/mem/own_memory.h>
 
-#include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -48,33 +47,20 @@ static ucs_status_t uct_pin_md_open_node(uct_pin_md_t *pin)
     return UCS_OK;
 }
 
-static void uct_pin_md_close_node(uct_pin_md_t *pin)
-{
-    if ((pin->node != NULL) && uct_pin_md_is_owner(pin)) {
-        ucs_node_close(pin->node);
-    }
-}
-
-static void uct_pin_md_detach(uct_md_h md)
+static void uct_pin_md_close(uct_md_h md)
 {
     uct_pin_md_t *pin = uct_pin_md_find(md);
     ucs_cancel_hold();
 
-    assert(uct_pin_md_is_valid(md));
     uct_abi_md(md)->ops = pin->lower;
     uct_pin_md_unpublish(pin);
     if (uct_pin_md_is_owner(pin)) {
         uct_pin_table_cleanup(&pin->table);
+        ucs_node_close(pin->node);
     } else {
         uct_pin_table_abandon(&pin->table);
     }
-    uct_pin_md_close_node(pin);
     ucs_own_free(pin);
-}
-
-static void uct_pin_md_close(uct_md_h md)
-{
-    uct_pin_md_detach(md);
     uct_abi_md(md)->ops->close(md);
 }
 
@@ -241,18 +227,10 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
 err_table_cleanup:
     uct_pin_table_cleanup(&pin->table);
 err_close_node:
-    uct_pin_md_close_node(pin);
+    ucs_node_close(pin->node);
 err_free:
     ucs_own_free(pin);
     return status;
-}
-
-int uct_pin_md_is_valid(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return (pin == NULL) || !uct_pin_md_is_owner(pin) ||
-           uct_pin_table_is_valid(&pin->table);
 }
 
 void uct_pin_md_delegate_verify(uct_md_h md)

@@ -111,10 +111,6 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config);
 
 /* Of any open domain, from any thread */
 
-/** @return Nonzero if its table of pins is as pin_md_int.h says; also if not
- *          attached, and in a forked child. */
-int uct_pin_md_is_valid(uct_md_h md);
-
 /**
  * From now on another decorator decides when a use ends, and calls
  * @ref uct_pin_md_compare and @ref uct_pin_md_stale itself: mem_dereg() does

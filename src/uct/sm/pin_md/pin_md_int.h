@@ -188,9 +188,6 @@ ucs_status_t uct_pin_table_init(uct_pin_table_t *table, unsigned max_regions,
 /** Unpin and free what is left. No call may be in progress. */
 void uct_pin_table_cleanup(uct_pin_table_t *table);
 
-/** Do the invariants hold? From any thread; looks at each slot. */
-int uct_pin_table_is_valid(uct_pin_table_t *table);
-
 /** In a forked child: forget the table without touching the rings. */
 void uct_pin_table_abandon(uct_pin_table_t *table);
 
@@ -219,12 +216,10 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region);
 int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
                         size_t offset, void *data, size_t length);
 
-/** @return A region that is not pinned and not in a table, or NULL. */
+/** @return A region that is not pinned and not in a table, or NULL. Freed by @ref
+ *          ucs_own_free, while it is in no table, or in the parent's. */
 uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
                                        unsigned num_slots);
-
-/** Free a region that is in no table, or whose table is the parent's. */
-void uct_pin_region_free(uct_pin_region_t *region);
 
 /* --- pin_cost.c --- */
 
@@ -247,11 +242,13 @@ ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
                                        const uct_pin_config_t *config,
                                        unsigned tries);
 
-/** Keep the caller busy for the MODELLED cost of registering @a num_pages. */
-void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages);
+/** A third: what unpinning costs beside pinning, for io_uring and for verbs. */
+#define UCT_PIN_COST_DEREG 3
 
-/** The same for deregistering: a third of it. */
-void uct_pin_cost_wait_dereg(const uct_pin_config_t *config, size_t num_pages);
+/** Keep the caller busy for one part in so many, 1 or @ref UCT_PIN_COST_DEREG, of the
+ *  MODELLED cost of registering @a num_pages. */
+void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages,
+                       unsigned part);
 
 typedef struct uct_pin_md {
     uct_abi_md_ops_t       ops;        /* What the domain points at */

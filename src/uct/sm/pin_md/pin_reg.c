@@ -3,6 +3,7 @@
 
 #include <ucs/debug/log_def.h>
 #include <ucs/sys/io/log.h>
+#include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/cancel.h>
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     if (pin->config.verify) {
         uct_pin_verify_mark(*region_p);
     }
-    uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size);
+    uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size, 1);
     return UCS_OK;
 }
 
@@ -122,13 +123,14 @@ static void uct_pin_md_unpin(uct_pin_md_t *pin, uct_pin_region_t *region)
 
     if ((region->ring == NULL) || !uct_pin_md_is_owner(pin)) {
         /* Not pinned, or pinned by the parent and its to unpin */
-        uct_pin_region_free(region);
+        ucs_own_free(region);
         return;
     }
 
     uct_pin_table_unpin(&pin->table, region);
     uct_pin_md_unclaim(pin);
-    uct_pin_cost_wait_dereg(&pin->config, length / pin->page_size);
+    uct_pin_cost_wait(&pin->config, length / pin->page_size,
+                      UCT_PIN_COST_DEREG);
 }
 
 static ucs_status_t
@@ -168,40 +170,30 @@ err_lower_dereg:
 
 UCT_ABI_MD_MEM_REG(uct_pin_md_mem_reg, uct_pin_md_register)
 
-/* An invalidation of what has no keys is over at once */
-static void uct_pin_md_complete(const uct_abi_md_mem_dereg_params_t *params)
-{
-    uct_abi_md_mem_dereg_params_t full;
-
-    uct_abi_md_mem_dereg_unpack(params, &full);
-    if ((full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE) &&
-        (full.comp != NULL) && (--full.comp->count == 0)) {
-        full.comp->func(full.comp);
-    }
-}
-
 static ucs_status_t
 uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 {
     uct_pin_md_t *pin                          = uct_pin_md_find(md);
     uct_abi_md_mem_dereg_params_t lower_params = *params;
+    uct_abi_md_mem_dereg_params_t full;
     uct_pin_difference_t difference;
     uct_pin_region_t *region;
     ucs_status_t status;
     ucs_cancel_hold();
 
-    if (!(params->field_mask & UCT_ABI_MD_MEM_DEREG_FIELD_MEMH)) {
+    uct_abi_md_mem_dereg_unpack(params, &full);
+    if (full.memh == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
 
     if (pin->config.verify && !pin->is_delegated &&
-        uct_pin_md_compare(md, params->memh, &difference)) {
-        uct_pin_md_stale(md, params->memh, &difference);
+        uct_pin_md_compare(md, full.memh, &difference)) {
+        uct_pin_md_stale(md, full.memh, &difference);
     }
 
     /* The domain below decides about invalidation and calls the completion.
      * What it refuses stays registered, and so stays pinned. */
-    region            = params->memh;
+    region            = full.memh;
     lower_params.memh = region->lower_memh;
     status            = pin->is_keyed ?
                         pin->lower->mem_dereg(md, &lower_params) : UCS_OK;
@@ -211,7 +203,8 @@ uct_pin_md_mem_dereg(uct_md_h md, const uct_abi_md_mem_dereg_params_t *params)
 
     uct_pin_md_unpin(pin, region);
     if (!pin->is_keyed) {
-        uct_pin_md_complete(params);
+        /* What has no keys nobody could reach */
+        uct_abi_md_mem_dereg_complete(&full);
     }
     return UCS_OK;
 }

@@ -22,11 +22,6 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
     return region;
 }
 
-void uct_pin_region_free(uct_pin_region_t *region)
-{
-    ucs_own_free(region);
-}
-
 static unsigned uct_pin_table_class(size_t length)
 {
     return (length <= UCT_PIN_SMALL_MAX) ? UCT_PIN_CLASS_SMALL :
@@ -161,7 +156,7 @@ int uct_pin_table_pin(uct_pin_table_t *table, void *address, size_t length,
 err_remove:
     uct_pin_table_remove(table, region);
 err_free:
-    uct_pin_region_free(region);
+    ucs_own_free(region);
     return ret;
 }
 
@@ -169,7 +164,7 @@ void uct_pin_table_unpin(uct_pin_table_t *table, uct_pin_region_t *region)
 {
     uct_pin_region_empty_slots(region, region->num_slots);
     uct_pin_table_remove(table, region);
-    uct_pin_region_free(region);
+    ucs_own_free(region);
 }
 
 int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
@@ -190,73 +185,11 @@ int uct_pin_region_copy(uct_pin_region_t *region, uct_pin_view_way_t way,
     return ret;
 }
 
-/* Slots of @a slots that are of the ring and were not seen before */
-static unsigned uct_pin_table_see(const uct_pin_ring_t *ring, uint64_t *seen,
-                                  const uint16_t *slots, unsigned count)
-{
-    unsigned fresh = 0;
-    uint64_t bit;
-    unsigned i;
-
-    for (i = 0; i < count; ++i) {
-        bit    = UINT64_C(1) << (slots[i] % 64);
-        fresh += (slots[i] < ring->num_slots) && !(seen[slots[i] / 64] & bit);
-        seen[slots[i] / 64] |= bit;
-    }
-
-    return fresh;
-}
-
-/* Under the lock */
-static int uct_pin_table_ring_is_valid(uct_pin_table_t *table,
-                                       const uct_pin_ring_t *ring)
-{
-    uint64_t seen[(UINT16_MAX + 1) / 64] = {0};
-    unsigned count                       = ring->num_free;
-    unsigned fresh;
-    uct_pin_region_t *region;
-
-    if (ring->num_free > ring->num_slots) {
-        return 0;
-    }
-
-    fresh = uct_pin_table_see(ring, seen, ring->free_slots, ring->num_free);
-    ucs_list_for_each(region, &table->regions, list) {
-        if (region->ring == ring) {
-            count += region->num_slots;
-            fresh += uct_pin_table_see(ring, seen, region->slots,
-                                       region->num_slots);
-        }
-    }
-
-    return (count == ring->num_slots) && (fresh == ring->num_slots);
-}
-
 static uct_pin_ring_t *uct_pin_table_ring(uct_pin_table_t *table,
                                           unsigned index)
 {
     return &table->rings[index / UCT_PIN_RINGS_PER_CLASS]
                         [index % UCT_PIN_RINGS_PER_CLASS];
-}
-
-int uct_pin_table_is_valid(uct_pin_table_t *table)
-{
-    unsigned count = 0;
-    uct_pin_region_t *region;
-    int is_valid;
-    unsigned i;
-
-    pthread_mutex_lock(&table->lock);
-    ucs_list_for_each(region, &table->regions, list) {
-        ++count;
-    }
-    is_valid = (count == table->num_regions) && (count <= table->max_regions);
-    for (i = 0; is_valid && (i < UCT_PIN_NUM_RINGS); ++i) {
-        is_valid = uct_pin_table_ring_is_valid(table,
-                                               uct_pin_table_ring(table, i));
-    }
-    pthread_mutex_unlock(&table->lock);
-    return is_valid;
 }
 
 /* Undo the first @a count rings */
@@ -311,7 +244,7 @@ void uct_pin_table_cleanup(uct_pin_table_t *table)
 
     uct_pin_table_release_rings(table, UCT_PIN_NUM_RINGS, uct_pin_ring_cleanup);
     ucs_list_for_each_safe(region, tmp, &table->regions, list) {
-        uct_pin_region_free(region);
+        ucs_own_free(region);
     }
     pthread_mutex_destroy(&table->lock);
 }

@@ -36,7 +36,7 @@ std::map<std::string, ucp_door_func_t> &functions()
     static function<tag_##_name, decltype(_name)> fake_##_name;
 FAKE_UCP_FUNCTIONS(FAKE_UCP_DEFINE)
 
-static ucp_door_func_t find(const char *name, const void *)
+static ucp_door_func_t find(const char *, const char *name, const void *)
 {
     auto found = functions().find(name);
 
@@ -635,7 +635,7 @@ TEST_F(test_door, a_clock_is_read_without_a_call)
 TEST_F(test_door, all_is_looked_up_at_once)
 {
     ucp_door_slots_find(nullptr);
-    ucp_door_slots_find_by([](const char *name, const void *) {
+    ucp_door_slots_find_by([](const char *, const char *name, const void *) {
         ADD_FAILURE() << name << " is looked up as it is called";
         return ucp_door_func_t(nullptr);
     });

@@ -32,7 +32,7 @@ TEST(test_slice, is_longer_than_others_have)
 {
     std::thread([] {
         test_slice_attr before = test_slice_get();
-        ucs_slice_give_way();
+        ucs_slice_lengthen();
         test_slice_attr after = test_slice_get();
         EXPECT_EQ(before.policy, after.policy);
         EXPECT_EQ(before.nice, after.nice);
@@ -50,7 +50,7 @@ TEST(test_slice, leaves_other_classes_alone)
         struct sched_param param = {};
         ASSERT_EQ(0, sched_setscheduler(0, SCHED_BATCH, &param));
         test_slice_attr before = test_slice_get();
-        ucs_slice_give_way();
+        ucs_slice_lengthen();
         test_slice_attr after = test_slice_get();
         EXPECT_EQ(uint32_t(SCHED_BATCH), after.policy);
         EXPECT_EQ(before.runtime, after.runtime);

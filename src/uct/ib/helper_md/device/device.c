@@ -200,8 +200,8 @@ uct_helper_device_deregister(uct_helper_device_h device,
     status = uct_abi_mem_dereg(device->lower, device->md, region->memh, comp);
     for (; waiting != NULL; waiting = next) {
         next = waiting->next;
-        if ((waiting->comp != comp) && (--waiting->comp->count == 0)) {
-            waiting->comp->func(waiting->comp);
+        if (waiting->comp != comp) {
+            uct_abi_complete(waiting->comp);
         }
         free(waiting);
     }

@@ -128,31 +128,25 @@ static uct_helper_trace_t uct_helper_trace = {.file = {.own = UCS_OWN_FD_INIT}};
 
 /* What producers push into the ring */
 typedef struct uct_helper_trace_entry {
-    uct_mem_h memh;
-    uint32_t  kind;    /* ucs_trace_kind_t */
-    uint32_t  access;
-    uint64_t  time_ns;
-    uint64_t  signature;
-    uint64_t  address;
-    uint64_t  length;  /* bytes */
-    uint32_t  id;      /* of an operation */
-    uint32_t  spare;   /* to the size of a record */
+    uct_mem_h         memh;  /* of a use and its release */
+    ucs_trace_event_t event; /* of a release without range and call path */
 } uct_helper_trace_entry_t;
 
 UCS_DQ_CHECK_RECORD(uct_helper_trace_entry_t);
 
 /* --- Producers ------------------------------------------------------------ */
 
-static inline void uct_helper_trace_push(uct_helper_trace_entry_t entry)
+static inline void uct_helper_trace_push(uct_mem_h memh, ucs_trace_event_t event)
 {
+    uct_helper_trace_entry_t entry = {.memh = memh, .event = event};
+
     (void)ucs_dq_push(uct_helper_trace.ring, &entry);
 }
 
 void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
                           unsigned access, uint64_t signature, uct_mem_h memh)
 {
-    uct_helper_trace_push((uct_helper_trace_entry_t){
-            .memh      = memh,
+    uct_helper_trace_push(memh, (ucs_trace_event_t){
             .kind      = UCS_TRACE_USE,
             .access    = access,
             .time_ns   = time_ns,
@@ -163,15 +157,14 @@ void uct_helper_trace_use(uint64_t time_ns, uint64_t address, size_t length,
 
 void uct_helper_trace_release(uint64_t time_ns, uct_mem_h memh)
 {
-    uct_helper_trace_push((uct_helper_trace_entry_t){
-            .memh    = memh,
+    uct_helper_trace_push(memh, (ucs_trace_event_t){
             .kind    = UCS_TRACE_RELEASE,
             .time_ns = time_ns});
 }
 
 void uct_helper_trace_unmap(uint64_t address, size_t length)
 {
-    uct_helper_trace_push((uct_helper_trace_entry_t){
+    uct_helper_trace_push(NULL, (ucs_trace_event_t){
             .kind    = UCS_TRACE_UNMAP,
             .time_ns = ucs_clock_now(),
             .address = address,
@@ -180,7 +173,7 @@ void uct_helper_trace_unmap(uint64_t address, size_t length)
 
 void uct_helper_trace_operation(const ucs_operation_t *operation)
 {
-    uct_helper_trace_push((uct_helper_trace_entry_t){
+    uct_helper_trace_push(NULL, (ucs_trace_event_t){
             .kind      = UCS_TRACE_OPERATION,
             .access    = operation->kind +
                          operation->thread * UCS_TRACE_OPERATION_THREAD,
@@ -239,15 +232,7 @@ static void uct_helper_trace_put_lost(uct_helper_trace_t *trace, uint64_t count)
 static void uct_helper_trace_entry(uct_helper_trace_t *trace,
                                    const uct_helper_trace_entry_t *entry)
 {
-    ucs_trace_event_t event = {
-        .kind      = (ucs_trace_kind_t)entry->kind,
-        .time_ns   = entry->time_ns,
-        .address   = entry->address,
-        .length    = entry->length,
-        .signature = entry->signature,
-        .access    = entry->access,
-        .id        = entry->id
-    };
+    ucs_trace_event_t event = entry->event;
 
     trace->time_ns = event.time_ns;
     switch (event.kind) {
@@ -262,7 +247,7 @@ static void uct_helper_trace_entry(uct_helper_trace_t *trace,
             return; /* its use was lost and counted */
         }
         event.kind    = UCS_TRACE_RELEASE;
-        event.time_ns = entry->time_ns;
+        event.time_ns = entry->event.time_ns;
         break;
     default:
         /* The format has no empty range, and none that ends beyond */
@@ -430,7 +415,8 @@ void uct_helper_trace_sync(void)
 /* --- Fork ----------------------------------------------------------------- */
 
 /* The parent's file goes on in the parent. The child leaves the recorder's
- * memory as it is. */
+ * memory as it is, and closes nothing: without fork handlers it may share its
+ * parent's table of descriptors. */
 void uct_helper_trace_forget(void)
 {
     uct_helper_trace_t *trace = &uct_helper_trace;
@@ -438,7 +424,7 @@ void uct_helper_trace_forget(void)
     ucs_store_relaxed(&uct_helper_trace_is_on, 0);
     /* Another thread may have been about to begin */
     if ((trace->thread != NULL) || (ucs_own_fd_number(&trace->file.own) >= 0)) {
-        ucs_own_fd_close(&trace->file.own);
+        ucs_own_fd_forget(&trace->file.own);
         trace->thread   = NULL;
         trace->open     = NULL;
         trace->encoder  = NULL;

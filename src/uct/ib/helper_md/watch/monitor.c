@@ -1,13 +1,11 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "monitor.h"
+#include "monitor_parts.h"
+
 #include <ucs/sys/io/log.h>
-#include "monitor_reader.h"
-#include "uffd.h"
-#include "watched.h"
 
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/math.h>
-#include <ucs/sys/io/own_fd.h>
 
 #include <pthread.h>
 
@@ -155,13 +153,6 @@ static void uct_helper_monitor_spread_one(uintptr_t start, uintptr_t end,
     }
 }
 
-/* The range may have holes, if a move of it failed */
-static void uct_helper_monitor_spread_parts(int fd, uintptr_t start,
-                                            uintptr_t end)
-{
-    uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one, &fd);
-}
-
 /* If the kernel cannot be asked for a single mapping, only this one is watched:
  * reading all mappings at each call would be too slow. */
 int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
@@ -180,7 +171,9 @@ int uct_helper_monitor_spread(uintptr_t start, uintptr_t end,
         range_p->start = start;
         range_p->end   = end;
     } else if (!range_p->is_anonymous) {
-        uct_helper_monitor_spread_parts(fd, start, end);
+        /* It may have holes, if a move of it failed */
+        uct_helper_range_each_within(start, end, uct_helper_monitor_spread_one,
+                                     &fd);
         return 0;
     }
     return uct_helper_monitor_watch_row(fd, range_p) &&
@@ -192,8 +185,10 @@ void uct_helper_monitor_spread_beside(uintptr_t start, uintptr_t end)
     int fd = uct_helper_monitor_fd_near(start, end, 1);
 
     if (fd >= 0) {
-        uct_helper_monitor_spread_parts(fd, start - 1, start);
-        uct_helper_monitor_spread_parts(fd, end, end + 1);
+        uct_helper_range_each_within(start - 1, start,
+                                     uct_helper_monitor_spread_one, &fd);
+        uct_helper_range_each_within(end, end + 1,
+                                     uct_helper_monitor_spread_one, &fd);
     }
 }
 

@@ -1,10 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "monitor_reader.h"
+#include "monitor_parts.h"
 #include "events.h"
 #include "monitor.h"
+
 #include <ucs/sys/proc/spawn.h>
-#include "uffd.h"
-#include "watched.h"
 
 #include <ucs/sys/mem/own_map.h>
 #include <ucs/sys/sync/atomic.h>
@@ -32,7 +31,7 @@ typedef struct uct_helper_reader_event {
     uintptr_t address;
     size_t    length;
     int       is_gone;  /* the kernel has unmapped it */
-    int       is_noted; /* watched.h knows, or need not */
+    int       is_noted; /* watched.c knows, or need not */
 } uct_helper_reader_event_t;
 
 /* Events that the reader has taken and not passed on yet. Used by the reader
@@ -44,7 +43,7 @@ typedef struct uct_helper_reader_kept {
 
 static ucs_spawned_t uct_helper_reader_thread;
 static sem_t uct_helper_reader_ready;
-static int uct_helper_reader_is_apart; /* written before it is ready */
+static const char *uct_helper_reader_reason; /* why not; written before it is ready */
 static _Atomic(int) uct_helper_reader_is_stopped;
 static _Atomic(int) uct_helper_reader_must_unwatch;
 
@@ -189,12 +188,25 @@ static void uct_helper_reader_ring(void)
     }
 }
 
-/* The thread gets a table of descriptors with only @a fd in it. Only copies are
- * closed here. */
-static int uct_helper_reader_set_apart(int fd)
+/* The thread gets a table of descriptors with only @a fd in it, so that from here on the
+ * program cannot replace the file. Only copies are closed here. */
+static int uct_helper_reader_set_apart(ucs_own_fd_t *own, int fd)
 {
     return (syscall(SYS_close_range, fd + 1, ~0u, CLOSE_RANGE_UNSHARE) == 0) &&
-           ((fd == 0) || (syscall(SYS_close_range, 0, fd - 1, 0) == 0));
+           ((fd == 0) || (syscall(SYS_close_range, 0, fd - 1, 0) == 0)) &&
+           (ucs_own_fd_get(own) >= 0);
+}
+
+/* Some processors have no write protection by userfaultfd, and a filter may refuse the
+ * ioctl only: the bell shows it. @return NULL, or what was refused */
+static const char *uct_helper_reader_begin(ucs_own_fd_t *own, int fd)
+{
+    if (!uct_helper_reader_set_apart(own, fd)) {
+        return "a thread cannot have descriptors of its own";
+    }
+    uct_helper_reader_put_up_bell(fd);
+    return (ucs_load_relaxed(&uct_helper_reader_bell) != NULL) ?
+                   NULL : "userfaultfd cannot watch memory without protecting it";
 }
 
 void uct_helper_reader_unwatch_all(void)
@@ -251,19 +263,15 @@ static void *uct_helper_reader_main(void *arg)
     uct_helper_reader_kept_t none = {.count = 0};
     ucs_own_fd_t *own             = arg;
     int fd                        = ucs_own_fd_number(own);
-    int is_apart;
+    const char *reason;
 
     ucs_spawn_enter();
     /* Another thread would open a file to name this one */
     pthread_setname_np(pthread_self(), UCT_HELPER_MONITOR_THREAD_NAME);
-    /* From here on the program cannot replace the file */
-    is_apart = uct_helper_reader_set_apart(fd) && (ucs_own_fd_get(own) >= 0);
-    uct_helper_reader_is_apart = is_apart;
-    if (is_apart) {
-        uct_helper_reader_put_up_bell(fd);
-    }
+    reason = uct_helper_reader_begin(own, fd);
+    uct_helper_reader_reason = reason;
     sem_post(&uct_helper_reader_ready);
-    if (is_apart) {
+    if (reason == NULL) {
         uct_helper_reader_loop(fd);
         /* The reader unwatches all memory itself: glibc gives this thread's stack
          * back at its end, and if that were watched it would wait for itself.
@@ -289,8 +297,8 @@ const char *uct_helper_reader_start(ucs_own_fd_t *own)
     } else {
         while (sem_wait(&uct_helper_reader_ready) != 0) {
         }
-        if (!uct_helper_reader_is_apart) {
-            reason = "a thread cannot have descriptors of its own";
+        reason = uct_helper_reader_reason;
+        if (reason != NULL) {
             (void)ucs_spawn_join(&uct_helper_reader_thread);
         }
     }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -20,8 +21,10 @@
  * (ucs/sys/proc/spawn.c), but those are mostly larger. */
 #define UCT_HELPER_RANGE_GUARD_MAX (256ul << 10)
 
-/* Of a stack without a limit (RLIMIT_STACK) */
-#define UCT_HELPER_RANGE_STACK_MAX (8ul << 20)
+/* Bytes of a stack without a limit (RLIMIT_STACK): a thread's, and the main thread's,
+ * for the kernel puts mappings farther below that one then */
+#define UCT_HELPER_RANGE_STACK_MAX  (8ul << 20)
+#define UCT_HELPER_RANGE_STACK_MAIN (1ul << 40)
 
 #define UCT_HELPER_RANGE_PAGES     1024 /* looked at by one mincore() */
 
@@ -43,9 +46,10 @@ typedef struct uct_helper_range_sum {
     uct_helper_range_kind_t kind;
 } uct_helper_range_sum_t;
 
-/* Per thread; valid if `known` is 1 */
+/* Per thread; valid if `known` is 1. A helper's is empty. */
 static __thread struct {
     int       known;
+    int       is_main;
     uintptr_t start, end;
 } uct_helper_range_stack;
 
@@ -70,15 +74,14 @@ static uct_helper_range_kind_t uct_helper_vma_kind(const ucs_maps_vma_t *vma)
                                                       UCT_HELPER_RANGE_PRIVATE;
 }
 
-static size_t uct_helper_range_stack_size(void)
+/* @param without  The size of a stack without a limit */
+static size_t uct_helper_range_stack_size(size_t without)
 {
     struct rlimit limit;
 
-    if ((getrlimit(RLIMIT_STACK, &limit) != 0) ||
-        (limit.rlim_cur == RLIM_INFINITY)) {
-        return UCT_HELPER_RANGE_STACK_MAX;
-    }
-    return limit.rlim_cur;
+    return ((getrlimit(RLIMIT_STACK, &limit) != 0) ||
+            (limit.rlim_cur == RLIM_INFINITY)) ?
+                   without : limit.rlim_cur;
 }
 
 /* In ascending order, before the sum has the mapping. What lies above a guard
@@ -93,7 +96,8 @@ static void uct_helper_range_feed_alike(uct_helper_range_sum_t *sum,
     if (sum->alike_next != vma->start) {
         sum->alike_start = vma->start;
         if (sum->guard_end == vma->start) {
-            sum->alike_start += uct_helper_range_stack_size();
+            sum->alike_start += uct_helper_range_stack_size(
+                    UCT_HELPER_RANGE_STACK_MAX);
         }
     }
     sum->alike_next = vma->end;
@@ -182,7 +186,8 @@ static uintptr_t uct_helper_range_conclude(uct_helper_range_sum_t *sum)
         return sum->first;
     }
 
-    stack_end = sum->guard_end + uct_helper_range_stack_size();
+    stack_end = sum->guard_end +
+                uct_helper_range_stack_size(UCT_HELPER_RANGE_STACK_MAX);
     if (sum->start < stack_end) {
         sum->kind = ucs_max(sum->kind, UCT_HELPER_RANGE_STACK);
     }
@@ -364,16 +369,33 @@ void uct_helper_range_each_within(uintptr_t start, uintptr_t end,
     ucs_own_fd_close(&own);
 }
 
+/* glibc would read the main thread's from a file. The kernel has put some bytes above
+ * its frames. */
+static void uct_helper_range_learn_main_stack(void)
+{
+    uct_helper_range_stack.is_main = 1;
+    uct_helper_range_stack.end     = getauxval(AT_RANDOM);
+    uct_helper_range_stack.start   = uct_helper_range_stack.end -
+                                     uct_helper_range_stack_size(
+                                             UCT_HELPER_RANGE_STACK_MAIN);
+}
+
 static void uct_helper_range_learn_stack(void)
 {
     pthread_attr_t attr;
     void *address;
     size_t size;
 
+    if (uct_helper_range_stack.known) {
+        return;
+    }
+
     /* No buffer of the program's lies on a helper's stack, and asking for the
      * stack allocates */
-    if (!ucs_thread_is_helper() && (syscall(SYS_gettid) != getpid()) &&
-        (pthread_getattr_np(pthread_self(), &attr) == 0)) {
+    if (syscall(SYS_gettid) == getpid()) {
+        uct_helper_range_learn_main_stack();
+    } else if (!ucs_thread_is_helper() &&
+               (pthread_getattr_np(pthread_self(), &attr) == 0)) {
         if (pthread_attr_getstack(&attr, &address, &size) == 0) {
             uct_helper_range_stack.start = (uintptr_t)address;
             uct_helper_range_stack.end   = (uintptr_t)address + size;
@@ -385,11 +407,20 @@ static void uct_helper_range_learn_stack(void)
 
 int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end)
 {
-    if (!uct_helper_range_stack.known) {
-        uct_helper_range_learn_stack();
-    }
-    return (start < uct_helper_range_stack.end) &&
+    uct_helper_range_learn_stack();
+    return !uct_helper_range_stack.is_main &&
+           (start < uct_helper_range_stack.end) &&
            (end > uct_helper_range_stack.start);
+}
+
+int uct_helper_range_has_stack(size_t bytes)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    uct_helper_range_learn_stack();
+    return (here < uct_helper_range_stack.end) &&
+           (here > uct_helper_range_stack.start) &&
+           (here - uct_helper_range_stack.start >= bytes);
 }
 
 int uct_helper_range_is_resident(uintptr_t start, uintptr_t end)

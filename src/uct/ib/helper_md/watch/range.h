@@ -4,6 +4,7 @@
 
 #include <ucs/sys/compiler_def.h>
 
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -12,8 +13,8 @@
  * truncate a file or punch a hole into it, and the stack of a thread that has
  * ended becomes another one's without being unmapped.
  *
- * Nothing here allocates (but @ref uct_helper_range_is_own_stack may), logs or
- * takes a lock. Thread-safe.
+ * Nothing here allocates (but the last two functions may), logs or takes a lock.
+ * Thread-safe.
  */
 
 BEGIN_C_DECLS
@@ -94,13 +95,6 @@ long uct_helper_range_count(void);
  *  be the parent's too. */
 void uct_helper_range_forget(void);
 
-/**
- * @return Nonzero if the range touches the stack of the calling thread, unless
- *         that is the main thread: its stack stays for as long as the process.
- *         glibc allocates for a moment at a thread's first call.
- */
-int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end);
-
 /** Visit private anonymous mappings that overlap [@a start, @a end), one question
  *  each; none before Linux 6.11. The visitor may change them. */
 void uct_helper_range_each_within(uintptr_t start, uintptr_t end,
@@ -111,6 +105,20 @@ void uct_helper_range_each_within(uintptr_t start, uintptr_t end,
 /** @return Nonzero if all pages of the range are in memory, so that pinning
  *          them faults none of them in. Both ends are page boundaries. */
 int uct_helper_range_is_resident(uintptr_t start, uintptr_t end);
+
+/**
+ * @return Nonzero if the range touches the stack of the calling thread, unless
+ *         that is the main thread: its stack stays for as long as the process.
+ *         glibc allocates for a moment at a thread's first call.
+ */
+int uct_helper_range_is_own_stack(uintptr_t start, uintptr_t end);
+
+/**
+ * @return Nonzero if the caller runs on its thread's own stack, and that has room for
+ *         @a bytes more. Zero on a stack that the program has made, as for a
+ *         coroutine or a signal handler: its size is not known. As above.
+ */
+int uct_helper_range_has_stack(size_t bytes);
 
 END_C_DECLS
 

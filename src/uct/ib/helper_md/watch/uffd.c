@@ -1,5 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "uffd.h"
+#include "monitor_parts.h"
 
 #include <ucs/sys/mem/maps.h>
 
@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,28 +25,6 @@
 static int uct_helper_uffd_control(int fd, unsigned long request, void *arg)
 {
     return syscall(SYS_ioctl, fd, request, arg);
-}
-
-/* Some processors have no write protection by userfaultfd, and a filter may
- * refuse the ioctl only: try once */
-static int uct_helper_uffd_probe(int fd)
-{
-    size_t length = sysconf(_SC_PAGESIZE);
-    uintptr_t start;
-    void *page;
-    int works;
-
-    page = mmap(NULL, length, PROT_READ | PROT_WRITE,
-                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) {
-        return 0;
-    }
-
-    start = (uintptr_t)page;
-    works = uct_helper_uffd_watch(fd, start, start + length) &&
-            uct_helper_uffd_unwatch(fd, start, start + length);
-    munmap(page, length);
-    return works;
 }
 
 /* Privileges are needed only for faults of the kernel, and there are none. */
@@ -72,19 +49,11 @@ int uct_helper_uffd_open(const char **reason_p)
 
     if (uct_helper_uffd_control(fd, UFFDIO_API, &api) != 0) {
         *reason_p = "userfaultfd does not report unmapped memory";
-        goto err_close;
-    }
-
-    if (!uct_helper_uffd_probe(fd)) {
-        *reason_p = "userfaultfd cannot watch memory without protecting it";
-        goto err_close;
+        close(fd);
+        return -1;
     }
 
     return fd;
-
-err_close:
-    close(fd);
-    return -1;
 }
 
 int uct_helper_uffd_watch(int fd, uintptr_t start, uintptr_t end)

@@ -1,7 +1,13 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "watched.h"
+#include "monitor_parts.h"
 #include <ucs/datastruct/extents.h>
 #include <ucs/sys/sync/lock.h>
+
+/* Number of notes, which are intervals. Allocated at the start, for a memory
+ * event must not allocate. When all are used, further memory is watched
+ * without a note and may lie beside memory that is not watched. Half: that
+ * begins with half as many separate mappings. Double: 40 KB more. */
+#define UCT_HELPER_WATCHED_MAX 1024
 
 /* Protects the notes. A leaf: it may be taken wherever a memory event may come,
  * with any lock held. The reader of kernel events only tries it, for its holder

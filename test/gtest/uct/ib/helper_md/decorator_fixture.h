@@ -8,6 +8,7 @@
 #include "plain_config.h"
 #include "quiet_fork.h"
 
+#include <test/inside/md_inside.h>
 #include <uct/ib/helper_md/helper_md.h>
 
 #include <gtest/gtest.h>

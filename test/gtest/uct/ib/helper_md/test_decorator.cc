@@ -231,6 +231,13 @@ TEST_F(test_decorator, forked_child_goes_straight_down)
         if (uct_helper_md_has_thread(lower.md())) {
             return 5;
         }
+        /* Of the parent's: nothing is done, and its end is told */
+        uct_completion_t comp = {test_invalidate_done, 1, UCS_OK};
+        test_invalidated      = 0;
+        if ((invalidate(lower, memh, &comp) != UCS_OK) ||
+            (test_invalidated != 1) || !lower.is_live(memh)) {
+            return 6;
+        }
         ops(lower)->close(lower.md());
         return (lower.close_count() == 1) ? error : 4;
     }));

@@ -13,6 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include <pthread.h>
+#include <ucontext.h>
+
 /*
  * Idle steps from the program's threads, beside what a domain lives through.
  */
@@ -113,6 +116,39 @@ TEST_F(test_idle, of_open_domains_alone)
     EXPECT_EQ(UCS_IDLE_HEARD, step());
     close(lower);
     EXPECT_EQ(UCS_IDLE_NOT_TAKEN, uct_helper_idle_step(0));
+}
+
+/* A step takes more stack than a coroutine or a small thread may have left */
+TEST_F(test_idle, where_there_is_stack_for_it)
+{
+    static ucontext_t back, fiber;
+    static int on_fiber;
+    std::vector<char> stack(256 << 10);
+    pthread_attr_t small;
+    pthread_t thread;
+    void *result;
+
+    attach(lower);
+    EXPECT_EQ(UCS_IDLE_HEARD, step());
+    getcontext(&fiber);
+    fiber.uc_stack.ss_sp   = stack.data();
+    fiber.uc_stack.ss_size = stack.size();
+    fiber.uc_link          = &back;
+    makecontext(&fiber, [] { on_fiber = step(); }, 0);
+    swapcontext(&back, &fiber);
+    EXPECT_EQ(UCS_IDLE_NOT_TAKEN, on_fiber);
+
+    pthread_attr_init(&small);
+    for (size_t size : {48 << 10, 256 << 10}) {
+        ASSERT_EQ(0, pthread_attr_setstacksize(&small, size));
+        ASSERT_EQ(0, pthread_create(&thread, &small, [](void*) {
+            return (void*)(intptr_t)step();
+        }, nullptr));
+        pthread_join(thread, &result);
+        EXPECT_EQ((size > 64 << 10) ? UCS_IDLE_HEARD : UCS_IDLE_NOT_TAKEN,
+                  (intptr_t)result);
+    }
+    pthread_attr_destroy(&small);
 }
 
 /* What MPI_Finalize() does while another thread still waits: a domain goes that

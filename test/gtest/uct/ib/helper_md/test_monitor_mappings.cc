@@ -8,11 +8,11 @@
 
 #include <uct/ib/helper_md/watch/calls.h>
 #include <uct/ib/helper_md/watch/events.h>
+#include <uct/ib/helper_md/watch/monitor_parts.h>
 #include <ucs/sys/mem/maps.h>
 #include <ucs/sys/proc/thread.h>
 #include <uct/ib/helper_md/watch/range.h>
 #include <uct/ib/helper_md/watch/trust.h>
-#include <uct/ib/helper_md/watch/watched.h>
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

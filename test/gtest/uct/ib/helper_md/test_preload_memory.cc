@@ -38,6 +38,11 @@ protected:
         m_munmap = (munmap_func_t)dlvsym(m_library, "munmap",
                                          TEST_PRELOAD_LIBC);
         ASSERT_NE(nullptr, (void*)m_munmap) << dlerror();
+        m_mmap = (__typeof__(&mmap))dlvsym(m_library, "mmap", TEST_PRELOAD_LIBC);
+        ASSERT_NE(nullptr, (void*)m_mmap) << dlerror();
+        m_mremap = (__typeof__(&mremap))dlvsym(m_library, "mremap",
+                                               TEST_PRELOAD_LIBC);
+        ASSERT_NE(nullptr, (void*)m_mremap) << dlerror();
         m_listen = (uct_helper_calls_listen_func_t)dlsym(
                 m_library, UCT_HELPER_CALLS_LISTEN);
         ASSERT_NE(nullptr, (void*)m_listen) << dlerror();
@@ -83,6 +88,8 @@ protected:
 
     void                           *m_library = nullptr;
     munmap_func_t                  m_munmap   = nullptr;
+    __typeof__(&mmap)              m_mmap     = nullptr;
+    __typeof__(&mremap)            m_mremap   = nullptr;
     uct_helper_calls_listen_func_t m_listen   = nullptr;
     size_t                         m_page     = 0;
     void                           *m_address = nullptr;
@@ -110,4 +117,38 @@ TEST_F(test_preload_memory, munmap_within_a_page_is_not_told)
     EXPECT_EQ(-1, m_munmap((char*)m_address + 1, m_page));
     EXPECT_EQ(EINVAL, errno);
     EXPECT_TRUE(told().empty());
+}
+
+/* For what was learned of it since the event */
+TEST_F(test_preload_memory, what_was_moved_away_is_told_afterwards)
+{
+    void *to = (char*)m_address + m_page;
+
+    EXPECT_EQ(to, m_mremap(m_address, m_page, m_page,
+                           MREMAP_MAYMOVE | MREMAP_FIXED, to));
+    EXPECT_EQ((std::vector<std::string>{"discard mapped", "place mapped",
+                                        "leave mapped", "discard gone",
+                                        "mapped mapped"}),
+              told());
+}
+
+TEST_F(test_preload_memory, what_could_not_be_moved_is_there)
+{
+    EXPECT_EQ(MAP_FAILED, m_mremap(m_address, m_page, 2 * m_page, 0));
+    EXPECT_EQ((std::vector<std::string>{"leave mapped", "mapped mapped"}),
+              told());
+}
+
+/* Its kind is not kept, but what lay there may be taken for what was kept */
+TEST_F(test_preload_memory, what_was_mapped_over_is_told_afterwards)
+{
+    EXPECT_EQ(m_address, m_mmap(m_address, m_page, PROT_READ,
+                                MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0));
+    EXPECT_EQ((std::vector<std::string>{"discard mapped"}), told());
+    told().clear();
+    void *other = m_mmap((char*)m_address + m_page, m_page, PROT_READ,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(MAP_FAILED, other);
+    EXPECT_TRUE(told().empty());
+    munmap(other, m_page);
 }

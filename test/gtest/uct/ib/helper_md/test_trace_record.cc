@@ -21,6 +21,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -250,6 +251,25 @@ TEST_F(test_trace_record, limit_of_file_sizes_costs_the_trace_alone)
         uct_helper_trace_stop();
         return int(log.lines().size() != 1);
     }));
+}
+
+/* A child without fork handlers, which may share the table of descriptors */
+TEST_F(test_trace_record, child_leaves_the_parents_file_open)
+{
+    log_capture log;
+
+    ASSERT_NO_FATAL_FAILURE(start());
+    pid_t pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        uct_helper_trace_forget();
+        _exit(0);
+    }
+    EXPECT_EQ(0, wait_for_child(pid));
+    use(1);
+    uct_helper_trace_stop();
+    read();
+    EXPECT_EQ(1u, count(UCS_TRACE_USE));
+    EXPECT_EQ(0u, log.lines().size());
 }
 
 /* A program that closes descriptors that it does not know has a file of its own

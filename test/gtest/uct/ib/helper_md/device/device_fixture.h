@@ -6,6 +6,7 @@
 
 #include <uct/ib/helper_md/device/device.h>
 #include <uct/ib/helper_md/generation_lower.h>
+#include <test/inside/md_inside.h>
 #include <uct/ib/helper_md/helper_md.h>
 #include <uct/ib/helper_md/plain_config.h>
 
