@@ -282,7 +282,9 @@ void mpi_layer_op_add(mpi_layer_op_t *op, MPI_Request request);
 /** @return The operation of a request, or NULL if the MPI's is all there is. */
 mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
 
-/** A receive begins: from now on a herald may come for it. */
+/** A receive begins: from now on a herald may come for it. Under match_lock, taken
+ *  before the MPI has the receive: a thread that probes meanwhile, and finds the next
+ *  herald, must not take this one's message for that herald's. */
 void mpi_layer_op_post(mpi_layer_op_t *op);
 
 /** Does it need the pipeline's progress? Under the lock, if others know of
