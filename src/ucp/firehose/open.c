@@ -152,5 +152,8 @@ ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
     ucp_firehose_lock(firehose);
     status = ucp_wire_ucp_connect(firehose->wire, node, address);
     ucp_firehose_unlock(firehose);
-    return (status == UCS_OK) ? ucp_firehose_greet(firehose, node) : status;
+    if (status == UCS_OK) {
+        ucp_firehose_greet(firehose, node);
+    }
+    return status;
 }
