@@ -75,7 +75,7 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
     pthread_mutex_lock(&mpi_layer.send_lock);
     /* relaxed: send_lock is held */
     number = mpi_layer_tag(members, ucs_add_relaxed(&members->next, 1), tag);
-    mpi_layer_herald_write(op->herald, number, op->room);
+    mpi_layer_herald_write(op->herald, number);
     status = ucx_pipeline_send(mpi_layer.pipeline, members->world[dest], number,
                                op->bytes, op->room, &op->moving);
     if (status == UCS_OK) {
