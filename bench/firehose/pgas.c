@@ -226,7 +226,7 @@ static void pgas_connect(pgas_t *pgas)
             status = ucp_wire_ucp_connect(pgas->wire, node,
                                           pgas->shared->address[node]);
             if ((status == UCS_OK) && (pgas->firehose != NULL)) {
-                status = ucp_firehose_greet(pgas->firehose, node);
+                ucp_firehose_greet(pgas->firehose, node);
             }
             if (status != UCS_OK) {
                 pgas_die(pgas, "connect", status);

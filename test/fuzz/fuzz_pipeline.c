@@ -11,7 +11,7 @@
  */
 #include "fuzz.h"
 
-#include <ucp/pipeline/pipeline_core.h>
+#include "../inside/pipeline_inside.h"
 #include "../../bench/wire/wire_sim.h"
 
 #include <string.h>

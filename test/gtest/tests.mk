@@ -171,6 +171,8 @@ gtest_SOURCES = \
 	../inside/regcache_inside.h \
 	../inside/firehose_inside.c \
 	../inside/firehose_inside.h \
+	../inside/pipeline_inside.c \
+	../inside/pipeline_inside.h \
 	ucp/door/test_entries.cc \
 	uct/ib/helper_md/own_ledger.cc \
 	../inside/md_inside.c \

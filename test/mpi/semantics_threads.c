@@ -45,6 +45,64 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
+#define SHARED_TAG 9
+
+static unsigned shared_received[NUM_ROOMS];
+
+/* Half of the messages of one sender and tag: by receives, or by matched probes */
+static void *shared_main(void *arg)
+{
+    unsigned char *receive = malloc(LONG);
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Status status;
+    int i, count;
+
+    for (i = 0; i < NUM_ROOMS / 2; ++i) {
+        if (arg != NULL) {
+            MPI_Mprobe(0, SHARED_TAG, MPI_COMM_WORLD, &message, &status);
+            MPI_Mrecv(receive, LONG, MPI_BYTE, &message, &status);
+        } else {
+            MPI_Irecv(receive, LONG, MPI_BYTE, 0, SHARED_TAG, MPI_COMM_WORLD,
+                      &request);
+            MPI_Wait(&request, &status);
+        }
+        MPI_Get_count(&status, MPI_BYTE, &count);
+        CHECK((count <= LONG) && (count > LONG - NUM_ROOMS));
+        check(receive, count, LONG - count);
+        __atomic_fetch_add(&shared_received[LONG - count], 1, __ATOMIC_RELAXED);
+    }
+    free(receive);
+    return NULL;
+}
+
+/* Whoever takes a message has all of it and nothing else */
+static void shared_messages(void)
+{
+    MPI_Request requests[NUM_ROOMS];
+    pthread_t ids[2];
+    int i;
+
+    if (rank == 0) {
+        for (i = 0; i < NUM_ROOMS; ++i) {
+            MPI_Isend(fill(rooms[i], LONG, i), LONG - i, MPI_BYTE, 1,
+                      SHARED_TAG, MPI_COMM_WORLD, &requests[i]);
+        }
+        MPI_Waitall(NUM_ROOMS, requests, MPI_STATUSES_IGNORE);
+        return;
+    }
+    memset(shared_received, 0, sizeof(shared_received));
+    for (i = 0; i < 2; ++i) {
+        pthread_create(&ids[i], NULL, shared_main, (i == 0) ? NULL : &ids[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        pthread_join(ids[i], NULL);
+    }
+    for (i = 0; i < NUM_ROOMS; ++i) {
+        CHECK(shared_received[i] == 1);
+    }
+}
+
 void case_threads(void)
 {
     pthread_t ids[4];
@@ -58,5 +116,8 @@ void case_threads(void)
     }
     for (i = 0; i < 4; ++i) {
         pthread_join(ids[i], NULL);
+    }
+    for (i = 0; i < 20; ++i) {
+        shared_messages();
     }
 }

@@ -14,7 +14,8 @@ static int firehose_mpi_option(const char *name, int otherwise)
 {
     const char *value = getenv(name);
 
-    return (value == NULL) ? otherwise : (strchr("yY1", value[0]) != NULL);
+    return ((value == NULL) || (*value == '\0')) ?
+                   otherwise : (strchr("yY1", *value) != NULL);
 }
 
 /* Bytes, perhaps with K, M or G behind; what is no number is told once */
@@ -42,7 +43,19 @@ static size_t firehose_mpi_memory(void)
 
 /* --- Windows -------------------------------------------------------------- */
 
-static int firehose_mpi_key = MPI_KEYVAL_INVALID;
+static int firehose_mpi_key           = MPI_KEYVAL_INVALID;
+static pthread_once_t firehose_mpi_once = PTHREAD_ONCE_INIT;
+
+/* Once: a window is not found by another key */
+static void firehose_mpi_make_key(void)
+{
+    int key;
+
+    if (PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN,
+                               &key, NULL) == MPI_SUCCESS) {
+        firehose_mpi_key = key;
+    }
+}
 
 firehose_mpi_window_t *firehose_mpi_find(MPI_Win win)
 {
@@ -157,11 +170,7 @@ static void firehose_mpi_serve(MPI_Comm comm, MPI_Win win)
     pthread_mutex_init(&window->lock, NULL);
     PMPI_Comm_rank(window->comm, &window->rank);
     PMPI_Comm_size(window->comm, &window->size);
-    if ((firehose_mpi_key == MPI_KEYVAL_INVALID) &&
-        (PMPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN,
-                                &firehose_mpi_key, NULL) != MPI_SUCCESS)) {
-        firehose_mpi_key = MPI_KEYVAL_INVALID;
-    }
+    pthread_once(&firehose_mpi_once, firehose_mpi_make_key);
     if (firehose_mpi_open(window) && firehose_mpi_meet(window) &&
         firehose_mpi_all(window->comm,
                          PMPI_Win_set_attr(win, firehose_mpi_key, window) ==

@@ -17,14 +17,13 @@ static uint32_t mpi_layer_herald_check(const mpi_layer_herald_t *herald)
     return ucs_crc32(0, herald, offsetof(mpi_layer_herald_t, check));
 }
 
-void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length)
+void mpi_layer_herald_write(char *to, uint64_t tag)
 {
     mpi_layer_herald_t herald;
 
     memset(&herald, 0, sizeof(herald));
     memcpy(herald.magic, mpi_layer.magic, sizeof(herald.magic));
     herald.tag    = tag;
-    herald.length = length;
     herald.source = (uint32_t)mpi_layer.rank;
     herald.check  = mpi_layer_herald_check(&herald);
     memset(to, 0, MPI_LAYER_HERALD_BYTES);

@@ -1,8 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "layer.h"
 
+#include <ucs/sys/string.h>
+
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,31 +66,6 @@ static const char *mpi_layer_option_get(const char *name)
     return ((value == NULL) || (*value == '\0')) ? NULL : value;
 }
 
-/* A whole number with an optional K, M or G */
-static int mpi_layer_option_parse(const char *text, size_t *value)
-{
-    static const char units[] = "KMG";
-    const char *unit;
-    unsigned long number;
-    unsigned shift = 0;
-    char *end;
-
-    if ((*text < '0') || (*text > '9')) {
-        return 0;
-    }
-    errno  = 0;
-    number = strtoul(text, &end, 10);
-    if (*end != '\0') {
-        unit = strchr(units, *end & ~0x20);
-        if ((unit == NULL) || (end[1] != '\0')) {
-            return 0;
-        }
-        shift = 10 * (unsigned)(unit - units + 1);
-    }
-    *value = number << shift;
-    return (errno == 0) && ((*value >> shift) == number);
-}
-
 static int mpi_layer_option_size(const mpi_layer_size_option_t *option)
 {
     const char *text = mpi_layer_option_get(option->name);
@@ -98,46 +74,38 @@ static int mpi_layer_option_size(const mpi_layer_size_option_t *option)
     if (text == NULL) {
         return 1;
     }
-    if (!mpi_layer_option_parse(text, &value) || (value < option->min) ||
-        (value > option->max)) {
+    /* UCX knows words, too, and signs */
+    if ((*text < '0') || (*text > '9') ||
+        (ucs_str_to_memunits(text, &value) != UCS_OK) ||
+        (value < option->min) || (value > option->max)) {
         return mpi_layer_option_refuse(option->name, text, option->allowed);
     }
     *option->value = value;
     return 1;
 }
 
-static int mpi_layer_option_mode(ucx_pipeline_mode_t *mode)
+/* The number of one of some words, which end with NULL */
+static int mpi_layer_option_word(const char *name, const char *const words[],
+                                 const char *allowed, int *number)
 {
-    static const char *const names[] = {"pipeline", "cache", "copy"};
-    const char *text                 = mpi_layer_option_get("MODE");
-    unsigned i;
+    const char *text = mpi_layer_option_get(name);
+    int i;
 
-    if (text == NULL) {
-        return 1;
-    }
-    for (i = 0; i < sizeof(names) / sizeof(*names); ++i) {
-        if (!strcmp(text, names[i])) {
-            *mode = (ucx_pipeline_mode_t)i;
+    for (i = 0; (text != NULL) && (words[i] != NULL); ++i) {
+        if (!strcmp(text, words[i])) {
+            *number = i;
             return 1;
         }
     }
-    return mpi_layer_option_refuse("MODE", text, "pipeline, cache or copy");
-}
-
-static int mpi_layer_option_verbose(void)
-{
-    const char *text = mpi_layer_option_get("VERBOSE");
-
-    if ((text != NULL) && strcmp(text, "y") && strcmp(text, "n")) {
-        return mpi_layer_option_refuse("VERBOSE", text, "y or n");
-    }
-    mpi_layer.verbose = (text != NULL) && !strcmp(text, "y");
-    return 1;
+    return (text == NULL) || mpi_layer_option_refuse(name, text, allowed);
 }
 
 /* @return Zero if a value is not allowed: then a line has said which, and what is */
 static int mpi_layer_options_read(ucx_pipeline_options_t *pipeline)
 {
+    static const char *const modes[]    = {"pipeline", "cache", "copy", NULL};
+    static const char *const switches[] = {"n", "y", NULL};
+    int mode = UCX_PIPELINE_MODE_CACHE;
     size_t depth;
     const mpi_layer_size_option_t sizes[] = {
         {"MIN_SIZE", &mpi_layer.min_bytes, 65537, SIZE_MAX,
@@ -167,7 +135,13 @@ static int mpi_layer_options_read(ucx_pipeline_options_t *pipeline)
                                        mpi_layer_option_get("FRAGMENT"),
                                        sizes[3].allowed);
     }
-    return mpi_layer_option_mode(&pipeline->mode) && mpi_layer_option_verbose();
+    if (!mpi_layer_option_word("MODE", modes, "pipeline, cache or copy", &mode) ||
+        !mpi_layer_option_word("VERBOSE", switches, "y or n",
+                               &mpi_layer.verbose)) {
+        return 0;
+    }
+    pipeline->mode = (ucx_pipeline_mode_t)mode;
+    return 1;
 }
 
 /* --- Begin ---------------------------------------------------------------- */

@@ -57,7 +57,6 @@ MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 typedef struct mpi_layer_herald {
     uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
     uint64_t tag;    /**< by which the pipeline knows the message */
-    uint64_t length; /**< of it, in bytes */
     uint32_t source; /**< sender, by its rank in MPI_COMM_WORLD */
     uint32_t check;  /**< of all above */
 } mpi_layer_herald_t;
@@ -240,9 +239,9 @@ int mpi_layer_type_gather(const void *buffer, MPI_Count count,
                           MPI_Datatype type, void *bytes, size_t room);
 
 /* herald.c */
-/** Write a herald of a message of @a length bytes; @a to has
+/** Write a herald of the message with this tag; @a to has
  *  MPI_LAYER_HERALD_BYTES. */
-void mpi_layer_herald_write(char *to, uint64_t tag, uint64_t length);
+void mpi_layer_herald_write(char *to, uint64_t tag);
 
 /** @return Nonzero if there is a herald, of which @a herald is a copy then. */
 int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
@@ -282,7 +281,9 @@ void mpi_layer_op_add(mpi_layer_op_t *op, MPI_Request request);
 /** @return The operation of a request, or NULL if the MPI's is all there is. */
 mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
 
-/** A receive begins: from now on a herald may come for it. */
+/** A receive begins: from now on a herald may come for it. Under match_lock, taken
+ *  before the MPI has the receive: a thread that probes meanwhile, and finds the next
+ *  herald, must not take this one's message for that herald's. */
 void mpi_layer_op_post(mpi_layer_op_t *op);
 
 /** Does it need the pipeline's progress? Under the lock, if others know of

@@ -139,7 +139,6 @@ void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy)
  * herald has been seen */
 void mpi_layer_op_post(mpi_layer_op_t *op)
 {
-    pthread_mutex_lock(&mpi_layer.match_lock);
     pthread_mutex_lock(&mpi_layer.lock);
     op->state  = MPI_LAYER_POSTED;
     op->sender = -1;
@@ -147,7 +146,6 @@ void mpi_layer_op_post(mpi_layer_op_t *op)
                                               &mpi_layer.unwatched, &op->list);
     mpi_layer_op_set_busy(op, op->room >= mpi_layer.min_bytes);
     pthread_mutex_unlock(&mpi_layer.lock);
-    pthread_mutex_unlock(&mpi_layer.match_lock);
 }
 
 static void mpi_layer_op_unpost(mpi_layer_op_t *op, mpi_layer_state_t state)

@@ -267,9 +267,12 @@ static int mpi_layer_receive_begun(mpi_layer_op_t *op, mpi_layer_view_t *view,
                                    request); \
         } \
         op->persistent = _persistent; \
+        pthread_mutex_lock(&mpi_layer.match_lock); \
         result = REAL_MPI(_real)(view.buffer, view.count, view.type, source, \
                                  tag, comm, request); \
-        return mpi_layer_receive_begun(op, &view, result, *request); \
+        result = mpi_layer_receive_begun(op, &view, result, *request); \
+        pthread_mutex_unlock(&mpi_layer.match_lock); \
+        return result; \
     }
 
 MPI_LAYER_BOTH(MPI_LAYER_IRECVS, Irecv, Irecv, 0)
@@ -281,15 +284,16 @@ int mpi_layer_Start(MPI_Request *request)
     mpi_layer_op_t *op = mpi_layer_op_find(*request);
     int result         = MPI_SUCCESS;
 
-    if ((op != NULL) && op->is_send) {
-        result = mpi_layer_send_start(op);
+    if ((op == NULL) || op->is_send) {
+        result = (op == NULL) ? MPI_SUCCESS : mpi_layer_send_start(op);
+        return (result == MPI_SUCCESS) ? REAL_MPI(Start)(request) : result;
     }
+    pthread_mutex_lock(&mpi_layer.match_lock);
+    result = REAL_MPI(Start)(request);
     if (result == MPI_SUCCESS) {
-        result = REAL_MPI(Start)(request);
-    }
-    if ((result == MPI_SUCCESS) && (op != NULL) && !op->is_send) {
         mpi_layer_op_post(op);
     }
+    pthread_mutex_unlock(&mpi_layer.match_lock);
     return result;
 }
 

@@ -61,12 +61,13 @@ static char *mpi_layer_send_bytes(mpi_layer_op_t *op, const void *buffer,
     return op->bytes;
 }
 
-/* Message and herald leave in one order to the eyes of all receivers */
+/* Message and herald leave in one order to the eyes of all receivers. Of an error an
+ * error handler has been told. */
 static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
                                mpi_layer_isend_func_t isend)
 {
     mpi_layer_comm_t *members = op->members;
-    int result                = MPI_ERR_OTHER;
+    int result                = MPI_SUCCESS;
     ucs_status_t status;
     uint64_t number;
 
@@ -74,7 +75,7 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
     pthread_mutex_lock(&mpi_layer.send_lock);
     /* relaxed: send_lock is held */
     number = mpi_layer_tag(members, ucs_add_relaxed(&members->next, 1), tag);
-    mpi_layer_herald_write(op->herald, number, op->room);
+    mpi_layer_herald_write(op->herald, number);
     status = ucx_pipeline_send(mpi_layer.pipeline, members->world[dest], number,
                                op->bytes, op->room, &op->moving);
     if (status == UCS_OK) {
@@ -89,6 +90,7 @@ static int mpi_layer_send_both(mpi_layer_op_t *op, int dest, int tag,
                         "rank %d of MPI_COMM_WORLD cannot be sent: %s\n",
                 mpi_layer.rank, op->room, members->world[dest],
                 ucs_status_string(status));
+        result = mpi_layer_error(op->comm, MPI_ERR_OTHER);
     }
     return result;
 }
@@ -133,7 +135,7 @@ static int mpi_layer_send_begin(const void *buffer, MPI_Count count,
         if (op->moving == NULL) { /* else the pipeline reads what is there */
             mpi_layer_op_delete(op);
         }
-        return mpi_layer_error(comm, result);
+        return result;
     }
     op->state = MPI_LAYER_MOVING;
     mpi_layer_op_set_busy(op, 1);
@@ -261,12 +263,11 @@ int mpi_layer_send_start(mpi_layer_op_t *op)
     if (result == MPI_SUCCESS) {
         result = mpi_layer_send_both(op, op->dest, op->tag, NULL);
     }
-    if (result != MPI_SUCCESS) {
-        return mpi_layer_error(op->comm, result);
+    if (result == MPI_SUCCESS) {
+        op->state = MPI_LAYER_MOVING;
+        mpi_layer_op_set_busy(op, 1);
     }
-    op->state = MPI_LAYER_MOVING;
-    mpi_layer_op_set_busy(op, 1);
-    return MPI_SUCCESS;
+    return result;
 }
 
 /* --- What programs call --------------------------------------------------- */

@@ -173,7 +173,7 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
     return UCS_OK;
 }
 
-ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
+void ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
 {
     peer_t *peer;
 
@@ -184,7 +184,6 @@ ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node)
     ucp_firehose_peer_activate(peer);
     ucp_firehose_run(firehose);
     ucp_firehose_unlock(firehose);
-    return UCS_OK;
 }
 
 void ucp_firehose_run(ucx_firehose_h firehose)

@@ -22,7 +22,7 @@ ucs_status_t ucp_firehose_create(const ucx_firehose_params_t *params,
                                  ucp_wire_t *wire, ucx_firehose_h *firehose_p);
 
 /** Say hello to a peer that the wire is connected to; once. */
-ucs_status_t ucp_firehose_greet(ucx_firehose_h firehose, unsigned node);
+void ucp_firehose_greet(ucx_firehose_h firehose, unsigned node);
 
 /** Cancel what waits; progress until @ref ucp_firehose_is_idle. */
 void ucp_firehose_stop(ucx_firehose_h firehose);

@@ -7,7 +7,7 @@
 #include "firehose_tuning.h"
 #include "message.h"
 
-#include <pthread.h>
+#include <ucp/wire/wire_thread.h>
 
 /*
  * The engine. Files call down this list:
@@ -156,7 +156,7 @@ struct ucp_firehose_peer {
 
 /** What an unmapping waits for, with UCX_FIREHOSE_FLAG_STRICT; revoker.c. */
 typedef struct ucp_firehose_revoker {
-    pthread_t         thread;
+    ucs_spawned_t     thread;
     int               runs;
     _Atomic(const void*) self;  /**< the thread, by ucs_lock_self() */
     _Atomic(uint32_t) bell;     /**< counts what is asked of the thread */
@@ -222,7 +222,7 @@ struct ucx_firehose {
                                      *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
-    pthread_t              thread;
+    ucs_spawned_t          thread;
     _Atomic(int)           thread_stops;
 };
 

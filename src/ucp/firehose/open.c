@@ -2,7 +2,6 @@
 #include "firehose_int.h"
 
 #include <ucm/api/ucm.h>
-#include <ucp/wire/wire_thread.h>
 #include <ucp/wire/wire_ucp.h>
 #include <ucs/sys/proc/process.h>
 
@@ -16,13 +15,6 @@
 /* UCX's own caches use 1000; lower is earlier */
 #define UCP_FIREHOSE_EVENTS_PRIORITY 900
 #define UCP_FIREHOSE_EVENTS          (UCM_EVENT_VM_UNMAPPED | UCM_EVENT_VM_MAPPED)
-
-/* A child has a number of its own. It has neither the threads of its parent nor
- * what they pinned, and finds locks closed that they held: what is its parent's
- * hears of none of its events. */
-static void ucp_firehose_adopt(void)
-{
-}
 
 /* Called before memory goes, and after it has come. Allocates, frees and logs
  * nothing, for the caller may be the allocator, and waits for the revoker alone,
@@ -47,8 +39,7 @@ static void ucp_firehose_event(ucm_event_type_t type, ucm_event_t *event,
 
 static void ucp_firehose_listen(ucx_firehose_h firehose)
 {
-    ucs_process_init(ucp_firehose_adopt);
-    firehose->process    = ucs_process_id();
+    firehose->process    = ucp_wire_process();
     firehose->has_events =
             (ucm_set_event_handler(UCP_FIREHOSE_EVENTS,
                                    UCP_FIREHOSE_EVENTS_PRIORITY,
@@ -131,7 +122,7 @@ void ucx_firehose_close(ucx_firehose_h firehose)
 {
     if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
         ucs_store_relaxed(&firehose->thread_stops, 1);
-        pthread_join(firehose->thread, NULL);
+        ucs_spawn_join(&firehose->thread);
     }
     ucp_firehose_stop(firehose);
     while (!ucp_firehose_is_idle(firehose)) {
@@ -161,5 +152,8 @@ ucs_status_t ucx_firehose_connect(ucx_firehose_h firehose, unsigned node,
     ucp_firehose_lock(firehose);
     status = ucp_wire_ucp_connect(firehose->wire, node, address);
     ucp_firehose_unlock(firehose);
-    return (status == UCS_OK) ? ucp_firehose_greet(firehose, node) : status;
+    if (status == UCS_OK) {
+        ucp_firehose_greet(firehose, node);
+    }
+    return status;
 }

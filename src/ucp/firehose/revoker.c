@@ -1,7 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "firehose_int.h"
 
-#include <ucp/wire/wire_thread.h>
 #include <ucs/sys/clock.h>
 #include <ucs/sys/sync/futex.h>
 
@@ -127,7 +126,7 @@ void ucp_firehose_revoker_stop(ucx_firehose_h firehose)
         /* release [F-BELL]: with the store above */
         ucs_add_acq_rel(&revoker->bell, 1);
         ucs_futex_wake(&revoker->bell, 1, UCS_FUTEX_PRIVATE);
-        pthread_join(revoker->thread, NULL);
+        ucs_spawn_join(&revoker->thread);
         revoker->runs = 0;
     }
 }

@@ -2,6 +2,7 @@
 #include <ucp/pipeline/pipeline_int.h>
 
 #include <ucm/api/ucm.h>
+#include <ucs/sys/proc/process.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,12 @@
 static void ucp_pipeline_hook_event(ucm_event_type_t type, ucm_event_t *event,
                                     void *arg)
 {
-    ucp_pipeline_unmapped(arg, event->vm_unmapped.address,
-                          event->vm_unmapped.size);
+    ucx_pipeline_h self = arg;
+
+    if (ucs_process_is(self->process)) {
+        ucp_pipeline_unmapped(self, event->vm_unmapped.address,
+                              event->vm_unmapped.size);
+    }
 }
 
 ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
@@ -45,6 +50,7 @@ ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
     self->wire     = wire;
     self->failed   = failed;
     self->lost     = failed + wire->num_peers;
+    self->process  = ucp_wire_process();
     ucp_pipeline_tune_init(self);
     self->options.eager = ucs_min(self->options.eager, wire->max_payload);
     if (self->options.mode == UCX_PIPELINE_MODE_CACHE) {
@@ -60,7 +66,7 @@ ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
     return UCS_OK;
 }
 
-static void ucp_pipeline_end(ucx_pipeline_h self)
+void ucp_pipeline_end(ucx_pipeline_h self)
 {
     ucp_pipeline_unexpected_t *message;
     ucx_pipeline_request_h req, next;
@@ -86,16 +92,6 @@ static void ucp_pipeline_end(ucx_pipeline_h self)
     free(self);
 }
 
-void ucp_pipeline_abandon(ucx_pipeline_h self)
-{
-    unsigned i;
-
-    for (i = 0; i < self->wire->num_peers; ++i) {
-        ucp_pipeline_peer_failed(self, i, UCS_ERR_CANCELED);
-    }
-    ucp_pipeline_end(self);
-}
-
 ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h self)
 {
     int is_busy;
@@ -109,11 +105,6 @@ ucs_status_t ucx_pipeline_destroy(ucx_pipeline_h self)
     }
     ucp_pipeline_end(self);
     return UCS_OK;
-}
-
-ucp_wire_t *ucp_pipeline_wire(ucx_pipeline_h self)
-{
-    return self->wire;
 }
 
 unsigned ucx_pipeline_progress(ucx_pipeline_h self)

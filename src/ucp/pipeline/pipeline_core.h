@@ -15,13 +15,6 @@ ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
                                  const ucx_pipeline_options_t *options,
                                  ucx_pipeline_h *pipeline_p);
 
-/** End it with whatever is still under way: this process is dead. Requests are
- *  freed. Tests only. */
-void ucp_pipeline_abandon(ucx_pipeline_h pipeline);
-
-/** @return The wire. */
-ucp_wire_t *ucp_pipeline_wire(ucx_pipeline_h pipeline);
-
 /** Memory is unmapped, as UCM's event says; any thread, any time. */
 void ucp_pipeline_unmapped(ucx_pipeline_h pipeline, const void *start,
                            size_t length);

@@ -4,13 +4,13 @@
 
 #include <ucp/pipeline/pipeline_core.h>
 #include <ucp/pipeline/tuning_table.h>
+#include <ucp/wire/wire_thread.h>
 
 #include <ucs/datastruct/list.h>
 #include <ucs/predict/newcomers.h>
 #include <ucs/sys/math.h>
 #include <ucs/sys/sync/lock.h>
 
-#include <pthread.h>
 #include <semaphore.h>
 
 #define UCP_PIPELINE_MAGIC 0x50495045u
@@ -199,10 +199,10 @@ typedef struct ucp_pipeline_unexpected {
 
 /** The thread that deregisters what was unmapped. */
 typedef struct ucp_pipeline_sweeper {
-    int         runs;
-    pthread_t   thread;
-    sem_t       bell;  /**< an event rings, and cannot wait */
-    _Atomic int stops;
+    int           runs;
+    ucs_spawned_t thread;
+    sem_t         bell;  /**< an event rings, and cannot wait */
+    _Atomic int   stops;
 } ucp_pipeline_sweeper_t;
 
 struct ucx_pipeline {
@@ -217,6 +217,7 @@ struct ucx_pipeline {
                                         *   ends and wait to be written */
     uint64_t               swept;      /**< when entries were looked through */
     int                    hooked;  /**< listens to UCM */
+    uint32_t               process; /**< whose it is */
     ucs_list_link_t        posted;  /**< receives, the oldest first */
     ucs_list_link_t        unexpected;
     ucs_list_link_t        taken;   /**< by a matched probe */
@@ -228,6 +229,10 @@ struct ucx_pipeline {
     ucs_status_t           *lost;   /**< likewise: it is to fail */
     unsigned               num_lost;
 };
+
+/* pipeline_core.c */
+/** Release it, with requests that are left; without the lock. */
+void ucp_pipeline_end(ucx_pipeline_h self);
 
 /* pipeline_reg.c: all with the pipeline's lock held */
 void ucp_pipeline_reg_decide(ucx_pipeline_request_h req, int is_found);

@@ -1,6 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucp/pipeline/pipeline_int.h>
-#include <ucp/wire/wire_thread.h>
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -103,7 +102,7 @@ void ucp_pipeline_sweeper_stop(ucx_pipeline_h self)
     if (sweeper->runs) {
         ucs_store_relaxed(&sweeper->stops, 1);
         ucp_pipeline_sweeper_ring(self);
-        pthread_join(sweeper->thread, NULL);
+        ucs_spawn_join(&sweeper->thread);
         sweeper->runs = 0;
     }
 }

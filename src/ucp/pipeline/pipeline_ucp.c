@@ -94,7 +94,7 @@ ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
 void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,
                           size_t *length_p)
 {
-    ucp_wire_ucp_address(ucp_pipeline_wire(pipeline), address_p, length_p);
+    ucp_wire_ucp_address(pipeline->wire, address_p, length_p);
 }
 
 ucs_status_t ucx_pipeline_connect(ucx_pipeline_h pipeline, unsigned peer,
@@ -103,7 +103,7 @@ ucs_status_t ucx_pipeline_connect(ucx_pipeline_h pipeline, unsigned peer,
     ucs_status_t status;
 
     pthread_mutex_lock(&pipeline->lock);
-    status = ucp_wire_ucp_connect(ucp_pipeline_wire(pipeline), peer, address);
+    status = ucp_wire_ucp_connect(pipeline->wire, peer, address);
     pthread_mutex_unlock(&pipeline->lock);
     return status;
 }

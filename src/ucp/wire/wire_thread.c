@@ -2,8 +2,8 @@
 #include <ucp/wire/tuning_table.h>
 #include <ucp/wire/wire_thread.h>
 
-#include <errno.h>
-#include <signal.h>
+#include <ucs/sys/proc/process.h>
+
 #include <time.h>
 
 /* Read: a thread of ours is in UCX. Written: a fork is under way.
@@ -51,30 +51,21 @@ static void ucp_wire_fork_init(void)
                          ucp_wire_fork_child);
 }
 
-int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
+int ucp_wire_thread_start(ucs_spawned_t *thread, size_t stack_size,
                           void *(*main_func)(void *arg), void *arg)
 {
-    sigset_t all, old;
-    pthread_attr_t attr;
-    int ret;
-
     pthread_once(&ucp_wire_fork_once, ucp_wire_fork_init);
-    ret = pthread_attr_init(&attr);
-    if (ret != 0) {
-        return ret;
-    }
-    if (stack_size > 0) {
-        (void)pthread_attr_setstacksize(&attr, stack_size);
-    }
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ret = pthread_create(thread, &attr, main_func, arg);
-    if ((ret == EINVAL) && (stack_size > 0)) {
-        ret = pthread_create(thread, NULL, main_func, arg);
-    }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return ret;
+    return ucs_spawn(thread, stack_size, main_func, arg);
+}
+
+static void ucp_wire_adopt(void)
+{
+}
+
+uint32_t ucp_wire_process(void)
+{
+    ucs_process_init(ucp_wire_adopt);
+    return ucs_process_id();
 }
 
 int ucp_wire_thread_enter(int calls_out)

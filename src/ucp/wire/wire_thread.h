@@ -2,9 +2,7 @@
 #ifndef UCP_WIRE_THREAD_H_
 #define UCP_WIRE_THREAD_H_
 
-#include <ucs/sys/compiler_def.h>
-
-#include <pthread.h>
+#include <ucs/sys/proc/spawn.h>
 
 /*
  * Threads of a library above UCP that call it, and forks and the program's end beside
@@ -17,17 +15,9 @@
 
 BEGIN_C_DECLS
 
-/**
- * Start a thread with all signals blocked from its first instruction: the program does
- * not know it, so none of its handlers may run there.
- *
- * @param [in] stack_size  Bytes, enough for UCX; 0: the C library's default, for a thread
- *                         that runs the program's code. Enlarged to the default if the
- *                         program's thread-local variables need it.
- *
- * @return 0, then the caller joins it, or what pthread_create() returned.
- */
-int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
+/** As @ref ucs_spawn, for a thread that calls UCX. UCX allocates, so the C library makes
+ *  an arena for it. */
+int ucp_wire_thread_start(ucs_spawned_t *thread, size_t stack_size,
                           void *(*main_func)(void *arg), void *arg);
 
 /**
@@ -43,6 +33,10 @@ int ucp_wire_thread_start(pthread_t *thread, size_t stack_size,
  */
 int ucp_wire_thread_enter(int calls_out);
 void ucp_wire_thread_leave(int calls_out);
+
+/** @return The number of this process (process.h), for a memory event: a child has
+ *          none of our threads, and finds locks closed that its parent's held. */
+uint32_t ucp_wire_process(void);
 
 /** Wait until none is inside, @ref UCP_WIRE_FORK_WAIT_SECONDS at most. */
 void ucp_wire_thread_await(void);

@@ -1,19 +1,12 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucp/wire/wire_ucp_int.h>
 
+#include <ucs/sys/clock.h>
+
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define UCP_WIRE_CLOSE_NS (UCP_WIRE_CLOSE_SECONDS * 1000000000ull)
-
-uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-}
+#define UCP_WIRE_CLOSE_NS (UCP_WIRE_CLOSE_SECONDS * UCS_CLOCK_NSEC_PER_SEC)
 
 /* UCP calls this from progress. The endpoint is closed later, by progress
  * itself, for UCP may still be walking it. */
@@ -57,7 +50,7 @@ static void ucp_wire_ucp_tell_failed(ucp_wire_ucp_t *self)
         peer->told = 1;
         ucp_wire_ucp_forget_early(peer);
         peer->closing = ucp_wire_ucp_close(peer, 1);
-        peer->give_up = ucp_wire_ucp_time(NULL) + UCP_WIRE_CLOSE_NS;
+        peer->give_up = ucs_clock_monotonic() + UCP_WIRE_CLOSE_NS;
         ++self->num_closing;
         self->super.handlers.failed(self->super.handlers.arg, i, peer->status);
     }
@@ -75,7 +68,7 @@ static void ucp_wire_ucp_end_closing(ucp_wire_ucp_t *self)
         if ((peer->give_up == 0) ||
             (UCS_PTR_IS_PTR(peer->closing) &&
              (ucp_request_check_status(peer->closing) == UCS_INPROGRESS) &&
-             (ucp_wire_ucp_time(NULL) < peer->give_up))) {
+             (ucs_clock_monotonic() < peer->give_up))) {
             continue;
         }
         if (UCS_PTR_IS_PTR(peer->closing)) {
@@ -109,7 +102,7 @@ unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
         ucp_wire_ucp_hand_up_held(self);
     }
     if (++self->calls % UCP_WIRE_WATCH_CALLS == 0) {
-        ucp_wire_ucp_watch(self, ucp_wire_ucp_time(wire));
+        ucp_wire_ucp_watch(self, ucs_clock_monotonic());
     }
     if (self->num_failed > 0) {
         ucp_wire_ucp_tell_failed(self);
@@ -125,24 +118,19 @@ unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
 /* Progress until nothing is under way, or for as long as the table allows. */
 static void ucp_wire_ucp_drain(ucp_wire_ucp_t *self, ucs_status_ptr_t request)
 {
-    uint64_t end = ucp_wire_ucp_time(NULL) + UCP_WIRE_CLOSE_NS;
+    uint64_t end = ucs_clock_monotonic() + UCP_WIRE_CLOSE_NS;
 
     while ((self->num_ops > 0) ||
            (UCS_PTR_IS_PTR(request) &&
             (ucp_request_check_status(request) == UCS_INPROGRESS))) {
         ucp_worker_progress(self->worker);
-        if (ucp_wire_ucp_time(NULL) > end) {
+        if (ucs_clock_monotonic() > end) {
             break;
         }
     }
 }
 
-static void ucp_wire_ucp_ignore_am(void *arg, unsigned peer, const void *header,
-                                   size_t header_length, const void *payload,
-                                   size_t length)
-{
-}
-
+/* No handler is called: what comes in now is kept until the worker has gone */
 void ucp_wire_ucp_destroy(ucp_wire_t *wire)
 {
     ucp_wire_ucp_t *self     = (ucp_wire_ucp_t*)wire;
@@ -150,7 +138,6 @@ void ucp_wire_ucp_destroy(ucp_wire_t *wire)
     ucp_wire_ucp_peer_t *peer;
     unsigned i;
 
-    self->super.handlers.am = ucp_wire_ucp_ignore_am;
     ucp_wire_ucp_drain(self, NULL);
     for (i = 0; i < wire->num_peers; ++i) {
         peer = &self->peers[i];
@@ -165,12 +152,14 @@ void ucp_wire_ucp_destroy(ucp_wire_t *wire)
         if ((peer->give_up > 0) && UCS_PTR_IS_PTR(peer->closing)) {
             ucp_request_free(peer->closing);
         }
-        ucp_wire_ucp_forget_early(peer);
     }
-    free(self->address);
     ucp_worker_destroy(self->worker);
     ucp_cleanup(self->context);
+    for (i = 0; i < wire->num_peers; ++i) {
+        ucp_wire_ucp_forget_early(&self->peers[i]);
+    }
     ucp_wire_ucp_forget_ops(self);
+    free(self->address);
     free(self);
 }
 

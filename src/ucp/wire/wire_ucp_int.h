@@ -142,7 +142,6 @@ void ucp_wire_ucp_forget_early(ucp_wire_ucp_peer_t *peer);
 
 /* wire_ucp.c; see wire.h */
 unsigned ucp_wire_ucp_progress(ucp_wire_t *wire);
-uint64_t ucp_wire_ucp_time(ucp_wire_t *wire);
 void ucp_wire_ucp_destroy(ucp_wire_t *wire);
 
 /* wire_ucp_ops.c */

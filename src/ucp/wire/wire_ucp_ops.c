@@ -1,6 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucp/wire/wire_ucp_int.h>
 
+#include <ucs/sys/clock.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -321,6 +323,11 @@ static ucs_status_t ucp_wire_ucp_flush(ucp_wire_t *wire, unsigned peer,
                    ucp_wire_ucp_op_begun(
                            op,
                            ucp_ep_flush_nbx(ucp_wire_ucp_op_ep(op), &param));
+}
+
+static uint64_t ucp_wire_ucp_time(ucp_wire_t *wire)
+{
+    return ucs_clock_monotonic();
 }
 
 const ucp_wire_ops_t ucp_wire_ucp_ops = {

@@ -4,7 +4,7 @@
 #ifndef TEST_PIPELINE_WORLD_H_
 #define TEST_PIPELINE_WORLD_H_
 
-#include <ucp/pipeline/pipeline_core.h>
+#include <test/inside/pipeline_inside.h>
 #include <bench/wire/wire_sim.h>
 
 #include <gtest/gtest.h>

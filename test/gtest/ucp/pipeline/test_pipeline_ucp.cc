@@ -9,9 +9,11 @@
 #include <gtest/gtest.h>
 #include <sanitized.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -149,6 +151,37 @@ public:
         return registered() == 0;
     }
 
+    /* Another thread is in the middle of the list that an unmapping looks
+     * through: the child does not have it */
+    void fork_meanwhile()
+    {
+        std::atomic<bool> is_locked(false), is_over(false);
+        std::thread other([&] {
+            ucp_pipeline_cache_lock(m_pipeline);
+            is_locked = true;
+            while (!is_over) {
+                usleep(1000);
+            }
+            ucp_pipeline_cache_unlock(m_pipeline);
+        });
+        char *memory = (char*)mmap(NULL, KEPT, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        while (!is_locked) {
+            usleep(1000);
+        }
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(20); /* or it waits for ever */
+            munmap(memory, KEPT);
+            _exit(0);
+        }
+        int status = wait_for_child(pid);
+        is_over    = true;
+        other.join();
+        STEP(status == 0);
+        munmap(memory, KEPT);
+    }
+
     void end()
     {
         exchange(1);
@@ -197,6 +230,15 @@ void run_unmap(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
     process me(self, pipes, mode);
     STEP(me.goes(me.keep(), 10000));
     STEP(me.goes(me.keep(), 10000)); /* again */
+    me.end();
+    _exit(0);
+}
+
+void run_fork(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
+{
+    alarm(300);
+    process me(self, pipes, mode);
+    me.fork_meanwhile();
     me.end();
     _exit(0);
 }
@@ -287,6 +329,11 @@ TEST_P(test_pipeline_ucp, everybody_to_everybody)
 TEST_P(test_pipeline_ucp_cache, what_is_unmapped_goes_without_a_call)
 {
     run(run_unmap, GetParam());
+}
+
+TEST_P(test_pipeline_ucp_cache, a_child_unmaps_though_a_lock_was_held)
+{
+    run(run_fork, GetParam());
 }
 
 TEST_P(test_pipeline_ucp_cache, a_limit_of_address_space_is_the_programs)

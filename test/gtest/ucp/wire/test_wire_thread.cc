@@ -41,11 +41,11 @@ struct visit {
 
     void join()
     {
-        EXPECT_EQ(0, pthread_join(m_id, nullptr));
+        ucs_spawn_join(&m_id);
     }
 
 private:
-    pthread_t m_id;
+    ucs_spawned_t m_id;
 };
 
 static void *signals_main(void *arg)
@@ -57,12 +57,12 @@ static void *signals_main(void *arg)
 TEST(test_wire_thread, no_handler_of_the_program_runs_there)
 {
     sigset_t there, before, after;
-    pthread_t id;
+    ucs_spawned_t id;
 
     sigemptyset(&there);
     pthread_sigmask(SIG_SETMASK, nullptr, &before);
     ASSERT_EQ(0, ucp_wire_thread_start(&id, 0, signals_main, &there));
-    pthread_join(id, nullptr);
+    ucs_spawn_join(&id);
     pthread_sigmask(SIG_SETMASK, nullptr, &after);
     for (int number : {SIGALRM, SIGUSR1, SIGCHLD, SIGRTMIN + 3}) {
         EXPECT_EQ(1, sigismember(&there, number)) << number;
