@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_COST_H_
 #define UCS_PREDICT_COST_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file cost.h
- *
+/*
  * What does a registration, or a deregistration, of so many pages take? The model
  * of Li et al., CF'11, section 3.2: t = a * pages + b, with a and b by linear
  * regression, here online. a and b are never below 0.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_ORDER_H_
 #define UCS_PREDICT_ORDER_H_
 
@@ -9,9 +7,7 @@
 #include <ucs/predict/use.h>
 #include <ucs/type/status.h>
 
-/**
- * @file order.h
- *
+/*
  * Prediction by the order of communications (docs/prediction.md). Iteration times
  * vary; what comes after what hardly does. So the next use of a buffer is foretold by
  * what came before its uses.

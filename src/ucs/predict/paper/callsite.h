@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_CALLSITE_H_
 #define UCS_PREDICT_CALLSITE_H_
 
@@ -10,9 +8,7 @@
 
 #include <stdint.h>
 
-/**
- * @file callsite.h
- *
+/*
  * The call-site hash table of Li et al., CF'11, section 4.2: for each context
  * (signature) the last registration time and the predicted period, the shortest time
  * observed between two registrations in that context. Confidence, slack and margin

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_SIGNATURE_H_
 #define UCS_PREDICT_SIGNATURE_H_
 
@@ -8,9 +6,7 @@
 
 #include <stdint.h>
 
-/**
- * @file signature.h
- *
+/*
  * Names of communication contexts: the buffer, the path of calls, and the window of
  * preceding communications (Li et al., CF'11, sections 3.1 and 4.2). The functions
  * change nothing but the window that they are given. The hashes depend on addresses,

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_PLAN_H_
 #define UCS_REGCACHE_PLAN_H_
 
@@ -9,9 +7,7 @@
 #include <ucs/predict/condition.h>
 #include <ucs/predict/price.h>
 
-/**
- * @file plan.h
- *
+/*
  * The helper's side of the cache: the step, which serves the queue of uses that
  * are over and the registration queue in turn, and its parts. Calls between
  * folders go down this list only:

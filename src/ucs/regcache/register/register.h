@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_REGISTER_H_
 #define UCS_REGCACHE_REGISTER_H_
 
@@ -10,9 +8,7 @@
 
 #include <stddef.h>
 
-/**
- * @file register.h
- *
+/*
  * How a registration is made: which range, and by which calls.
  */
 
