@@ -2,8 +2,6 @@
 #include "rank.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/sys/math.h>
 

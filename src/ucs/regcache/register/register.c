@@ -1,7 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
-#include "register.h"
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
