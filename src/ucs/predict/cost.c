@@ -129,7 +129,6 @@ static void cost_consider(const ucs_predict_cost_t *c, cost_candidate_t *best,
     double deviation = 0;
     unsigned i;
 
-    /* A slope that is not a number, of a division by 0, fails this too */
     if (!(a >= 0) || !(b >= 0) || !(a + b > 0) ||
         !__builtin_isfinite(a + b)) {
         return;
@@ -268,18 +267,4 @@ void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b)
     }
     *a = line.a;
     *b = line.b;
-}
-
-void ucs_predict_cost_get(const ucs_predict_cost_t *c, double *a, double *b,
-                          uint64_t *samples)
-{
-    if (a != NULL) {
-        *a = c->a;
-    }
-    if (b != NULL) {
-        *b = c->b;
-    }
-    if (samples != NULL) {
-        *samples = c->samples;
-    }
 }

@@ -23,26 +23,17 @@ protected:
 
     double a() const
     {
-        double value;
-
-        ucs_predict_cost_get(&m_cost, &value, nullptr, nullptr);
-        return value;
+        return m_cost.a;
     }
 
     double b() const
     {
-        double value;
-
-        ucs_predict_cost_get(&m_cost, nullptr, &value, nullptr);
-        return value;
+        return m_cost.b;
     }
 
     uint64_t samples() const
     {
-        uint64_t value;
-
-        ucs_predict_cost_get(&m_cost, nullptr, nullptr, &value);
-        return value;
+        return m_cost.samples;
     }
 
     /* 4 pages to 2048, each doubling as likely as the next: 16 KB to 8 MB */
