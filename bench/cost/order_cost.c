@@ -29,6 +29,8 @@ static uint64_t order_cost_random(uint64_t *state)
 /* loop == 0: random */
 static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
 {
+    const ucs_predict_order_params_t params = {.max_buffers = 4096,
+                                               .max_labels  = 4096};
     ucs_predict_forecast_t forecasts[ORDER_COST_BATCH];
     uint64_t now   = 1000000;
     uint64_t state = 1;
@@ -40,7 +42,7 @@ static int order_cost_run(unsigned loop, unsigned buffers, order_cost_t *cost)
     uint64_t start, middle;
     unsigned i, buffer;
 
-    if (ucs_predict_order_create(NULL, &order) != UCS_OK) {
+    if (ucs_predict_order_create(&params, &order) != UCS_OK) {
         return -1;
     }
     for (i = 0; i < ORDER_COST_USES; ++i) {

@@ -5,7 +5,7 @@
 #define REGCACHE_INSIDE_H_
 
 #include <ucs/regcache/plan/rq.h>
-#include <ucs/regcache/region/lock.h>
+#include <ucs/regcache/region/state.h>
 
 /**
  * @file regcache_inside.h

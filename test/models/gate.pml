@@ -4,7 +4,7 @@
  * The gate, cache->gate: what a hit waits for while something is known to be
  * unmapped and is not struck yet. READER: the monitor's thread is reading
  * events of the kernel (monitor_reader.c, events.c). EVENT: an event interrupted
- * the owner of the index lock and left a mark (region/lock.h).
+ * the owner of the index lock and left a mark (region/state.h).
  *
  * Memory is one buffer. It is unmapped by a system call of its own, which only
  * userfaultfd sees, and whose caller sleeps until its event has been read; and

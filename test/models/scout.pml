@@ -129,9 +129,20 @@ inline advance(time)
     if
     :: time >= at && (time != LATER || at != LATER)
     :: time <= at ->
+#ifdef MUTANT_WORD_BEFORE_TIME
+        old = scout_word;
+        at  = time;
+        atomic {
+            if
+            :: old == UCS_SCOUT_ASLEEP || old == UCS_SCOUT_AWAKE ->
+                old = scout_word
+            :: else
+            fi;
+#else
         at = time;
         atomic {
             old = scout_word;
+#endif
             if
             :: old == UCS_SCOUT_ASLEEP -> scout_word = UCS_SCOUT_STIRRED
 #ifndef MUTANT_STIR_ONLY_SLEEPERS

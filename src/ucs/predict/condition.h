@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_CONDITION_H_
 #define UCS_PREDICT_CONDITION_H_
 
@@ -8,9 +6,7 @@
 
 #include <stdint.h>
 
-/**
- * @file condition.h
- *
+/*
  * Is there time enough? Inequality (1) of Li et al., CF'11, section 3.2,
  *
  *     t_c + t_p <= t_d

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "cost.h"
 #include "saturate.h"
 
@@ -131,7 +129,6 @@ static void cost_consider(const ucs_predict_cost_t *c, cost_candidate_t *best,
     double deviation = 0;
     unsigned i;
 
-    /* A slope that is not a number, of a division by 0, fails this too */
     if (!(a >= 0) || !(b >= 0) || !(a + b > 0) ||
         !__builtin_isfinite(a + b)) {
         return;
@@ -162,22 +159,28 @@ static void cost_consider_scales(const ucs_predict_cost_t *c,
 }
 
 /* Some line of least absolute deviations goes through two of the samples, or
- * through one of them where a or b is 0: these are few enough to try all. */
+ * through one of them where a or b is 0: these are few enough to try all. Nothing is
+ * divided by 0, for which a program may have its threads end. */
 static void cost_consider_shapes(const ucs_predict_cost_t *c,
                                  cost_candidate_t *best)
 {
     unsigned i, j;
+    double a;
 
     for (i = 0; i < cost_num_recent(c); ++i) {
         const ucs_predict_sample_t *s = &c->recent[i];
 
         cost_consider(c, best, 0, s->y);
-        cost_consider(c, best, s->y / s->x, 0);
+        if (s->x > 0) {
+            cost_consider(c, best, s->y / s->x, 0);
+        }
         for (j = 0; j < i; ++j) {
             const ucs_predict_sample_t *t = &c->recent[j];
-            double a                      = (s->y - t->y) / (s->x - t->x);
 
-            cost_consider(c, best, a, s->y - (a * s->x));
+            if (s->x != t->x) {
+                a = (s->y - t->y) / (s->x - t->x);
+                cost_consider(c, best, a, s->y - (a * s->x));
+            }
         }
     }
 }
@@ -264,18 +267,4 @@ void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b)
     }
     *a = line.a;
     *b = line.b;
-}
-
-void ucs_predict_cost_get(const ucs_predict_cost_t *c, double *a, double *b,
-                          uint64_t *samples)
-{
-    if (a != NULL) {
-        *a = c->a;
-    }
-    if (b != NULL) {
-        *b = c->b;
-    }
-    if (samples != NULL) {
-        *samples = c->samples;
-    }
 }

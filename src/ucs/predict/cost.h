@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_COST_H_
 #define UCS_PREDICT_COST_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file cost.h
- *
+/*
  * What does a registration, or a deregistration, of so many pages take? The model
  * of Li et al., CF'11, section 3.2: t = a * pages + b, with a and b by linear
  * regression, here online. a and b are never below 0.
@@ -46,7 +42,7 @@ typedef struct ucs_predict_sample {
 
 /**
  * The model: a value, copied by assignment, without anything to release. One
- * thread at a time. The fields are private.
+ * thread at a time. Others may read a, b and samples.
  *
  * Invariants: a >= 0, b >= 0, a + b > 0, weight >= 0, var_x >= 0; the latest
  * sample is recent[(samples - 1) % UCS_PREDICT_COST_RECENT].
@@ -100,17 +96,6 @@ uint64_t ucs_predict_cost_estimate(const ucs_predict_cost_t *c, size_t pages);
  * @param [out] b  Nanoseconds an operation.
  */
 void ucs_predict_cost_line(const ucs_predict_cost_t *c, double *a, double *b);
-
-/**
- * The model's numbers, for a report.
- *
- * @param [out] a        Nanoseconds a page; NULL if not wanted.
- * @param [out] b        Nanoseconds an operation; NULL if not wanted.
- * @param [out] samples  Samples seen since the start; NULL if not wanted. 0
- *                       means that a and b are the prior.
- */
-void ucs_predict_cost_get(const ucs_predict_cost_t *c, double *a, double *b,
-                          uint64_t *samples);
 
 END_C_DECLS
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_DELAYS_H_
 #define UCS_PREDICT_DELAYS_H_
 
@@ -9,9 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/**
- * @file delays.h
- *
+/*
  * The latest delays from one thing to another, kept in order of their size, so
  * that a quantile of them is one look. On a shared machine delays have a sharp
  * lower edge and a long upper tail (time slices that went to others), so a mean

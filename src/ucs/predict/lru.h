@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_LRU_H_
 #define UCS_PREDICT_LRU_H_
 
@@ -8,9 +6,7 @@
 #include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 
-/**
- * @file lru.h
- *
+/*
  * What a predictor knows, by a 64-bit key: a bounded hash table of entries of one
  * size that forgets the least recently used one. A table belongs to one thread at a
  * time, and each operation takes constant expected time.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_NEWCOMERS_H_
 #define UCS_PREDICT_NEWCOMERS_H_
 
@@ -8,9 +6,7 @@
 
 #include <stdint.h>
 
-/**
- * @file newcomers.h
- *
+/*
  * Whether a buffer that was used once is held. Nothing is known of it, but something
  * of the new buffers before it: a program that sends each message from new memory
  * never comes back, one that iterates does. An account says what renting new buffers

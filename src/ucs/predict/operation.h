@@ -1,6 +1,5 @@
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 /*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- *
  * What a program says before it registers: its operations at UCP's public entry
  * points, as the door hears them and the registration cache is told them. The
  * papers take the signature of a call site from there (Li et al., section 4.2),

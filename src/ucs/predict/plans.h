@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_PLANS_H_
 #define UCS_PREDICT_PLANS_H_
 
@@ -10,9 +8,7 @@
 
 #include <stdint.h>
 
-/**
- * @file plans.h
- *
+/*
  * Plans for the time between two uses of a buffer, side by side
  * (docs/prediction.md). When a gap is over each plan is charged with what it, made
  * with what was known when the gap began, would have cost. The plan that was

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_PRICE_H_
 #define UCS_PREDICT_PRICE_H_
 
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file price.h
- *
+/*
  * What memory is worth (docs/prediction.md). With mu the share of the run time that
  * all memory is worth, a byte that is held for a second costs
  *

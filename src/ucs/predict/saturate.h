@@ -1,12 +1,8 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_SATURATE_H_
 #define UCS_PREDICT_SATURATE_H_
 
-/**
- * @file saturate.h
- *
+/*
  * Arithmetic on times that stops at the ends of the range. A deadline that
  * wrapped around would lie in the past and have memory pinned for nothing.
  */

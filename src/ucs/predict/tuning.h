@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_TUNING_H_
 #define UCS_PREDICT_TUNING_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file tuning.h
- *
+/*
  * The constants that steer prediction, as a value that its objects are created
  * with. tuning_table.h has the rows. Not among them: what changes no
  * recording's price by a percent when it is halved or doubled, which stands with

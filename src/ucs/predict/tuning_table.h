@@ -1,6 +1,5 @@
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 /*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- *
  * The constants of prediction, one row each; see tuning.h. No guard: read once
  * for each thing that is made of the rows.
  *

@@ -1,15 +1,11 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_USE_H_
 #define UCS_PREDICT_USE_H_
 
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file use.h
- *
+/*
  * What predictors learn from, and how they name what they know.
  */
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_WALK_H_
 #define UCS_PREDICT_WALK_H_
 
@@ -9,9 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/**
- * @file walk.h
- *
+/*
  * Programs that walk through memory: buffers of one length, each so far from the
  * one before, up or down. Of a buffer that was never used nothing is known, but
  * its neighbours tell when it comes. Three uses at equal distances, with others

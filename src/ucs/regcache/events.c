@@ -1,6 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "regcache_int.h"
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/sys/compiler_def.h>
 

@@ -1,7 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "regcache_int.h"
-#include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/sys/compiler_def.h>
 #include <ucs/sys/math.h>
@@ -32,7 +30,7 @@ ucs_regcache_request(ucs_regcache_h cache, void *address, size_t length,
 /* The caller has just taken a reference; the word was @a old before. From the
  * first reference to the last there is one writer, the user that has it: no
  * atomic read-modify-write is needed. */
-static UCS_F_ALWAYS_INLINE ucs_status_t
+static UCS_F_ALWAYS_INLINE void
 ucs_regcache_region_begin_use(ucs_regcache_h cache,
                               ucs_regcache_region_t *region, uint64_t old,
                               ucs_regcache_class_t size_class, uintptr_t sp,
@@ -46,18 +44,15 @@ ucs_regcache_region_begin_use(ucs_regcache_h cache,
         if (size_class == UCS_REGCACHE_CLASS_MANAGED) {
             ucs_add_relaxed(&region->joined, 1);
         }
-        return UCS_OK;
+        return;
     }
 
     ucs_store_relaxed(&region->use_start, now);
     ucs_store_relaxed(&region->sp, sp);
     ucs_regcache_in_use(cache, ucs_regcache_pinned_length(region));
-    if (size_class == UCS_REGCACHE_CLASS_SMALL) {
-        return UCS_OK;
+    if (size_class == UCS_REGCACHE_CLASS_MANAGED) {
+        ucs_store_relaxed(&region->hits, ucs_load_relaxed(&region->hits) + 1);
     }
-
-    ucs_store_relaxed(&region->hits, ucs_load_relaxed(&region->hits) + 1);
-    return UCS_OK;
 }
 
 /* --- Wait ----------------------------------------------------------------- */
@@ -431,14 +426,17 @@ static void ucs_regcache_hint(ucs_regcache_h cache,
     }
 }
 
-static ucs_status_t
-ucs_regcache_get_request(ucs_regcache_h cache,
-                         ucs_regcache_request_t *request,
-                         ucs_regcache_memh_t *memh_p)
+static UCS_F_NOINLINE ucs_status_t
+ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
+                      unsigned flags, uintptr_t sp, ucs_regcache_memh_t *memh_p,
+                      uint64_t now)
 {
-    int may_coalesce         = ucs_regcache_may_coalesce(cache, request);
-    ucs_regcache_loss_t loss = {.since = request->now,
-                                .why   = UCS_REGCACHE_LOST_RELEASED};
+    ucs_regcache_request_t request = ucs_regcache_request(cache, address,
+                                                          length, flags, sp,
+                                                          now);
+    int may_coalesce               = ucs_regcache_may_coalesce(cache, &request);
+    ucs_regcache_loss_t loss       = {.since = now,
+                                      .why   = UCS_REGCACHE_LOST_RELEASED};
     ucs_regcache_lookup_t lookup;
     ucs_regcache_found_t found;
     ucs_status_t status;
@@ -449,7 +447,7 @@ ucs_regcache_get_request(ucs_regcache_h cache,
             return status;
         }
 
-        found = ucs_regcache_look_up(cache, request, may_coalesce, &lookup);
+        found = ucs_regcache_look_up(cache, &request, may_coalesce, &lookup);
         ucs_regcache_unlock(cache);
         if (lookup.wakes) {
             cache->env.wake(cache->env.arg);
@@ -457,27 +455,26 @@ ucs_regcache_get_request(ucs_regcache_h cache,
 
         switch (found) {
         case UCS_REGCACHE_FOUND_LIVE:
-            (void)ucs_regcache_region_begin_use(cache, lookup.region,
-                                                lookup.old, request->size_class,
-                                                request->sp, request->now);
+            ucs_regcache_region_begin_use(cache, lookup.region, lookup.old,
+                                          request.size_class, sp, now);
             goto out;
         case UCS_REGCACHE_FOUND_REGISTERING:
             status = ucs_regcache_wait(cache, lookup.region, lookup.until,
                                        &loss);
             if (status == UCS_OK) {
-                ucs_regcache_region_begin_late(cache, lookup.region, request,
+                ucs_regcache_region_begin_late(cache, lookup.region, &request,
                                                &loss);
                 goto out;
             }
             if (status == UCS_ERR_TIMED_OUT) {
-                request->is_alone = 1;
-                may_coalesce      = 0;
+                request.is_alone = 1;
+                may_coalesce     = 0;
             }
             break;
         case UCS_REGCACHE_FOUND_NONE:
-            return ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
+            return ucs_regcache_miss(cache, &request, &lookup, &loss, memh_p);
         case UCS_REGCACHE_FOUND_COALESCED:
-            status = ucs_regcache_miss(cache, request, &lookup, &loss, memh_p);
+            status = ucs_regcache_miss(cache, &request, &lookup, &loss, memh_p);
             if (status == UCS_OK) {
                 return UCS_OK;
             }
@@ -488,20 +485,8 @@ ucs_regcache_get_request(ucs_regcache_h cache,
 
 out:
     *memh_p = ucs_load_relaxed(&lookup.region->memh);
-    ucs_regcache_hint(cache, request, lookup.region);
+    ucs_regcache_hint(cache, &request, lookup.region);
     return UCS_OK;
-}
-
-static UCS_F_NOINLINE ucs_status_t
-ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
-                      unsigned flags, uintptr_t sp, ucs_regcache_memh_t *memh_p,
-                      uint64_t now)
-{
-    ucs_regcache_request_t request = ucs_regcache_request(cache, address,
-                                                          length, flags, sp,
-                                                          now);
-
-    return ucs_regcache_get_request(cache, &request, memh_p);
 }
 
 /* --- Hit ------------------------------------------------------------------ */
@@ -533,9 +518,10 @@ ucs_regcache_get_at(ucs_regcache_h cache, void *address, size_t length,
     }
 
     *memh_p = ucs_load_relaxed(&region->memh);
-    return ucs_regcache_region_begin_use(cache, region, old,
-                                         ucs_regcache_size_class(cache, length),
-                                         sp, now);
+    ucs_regcache_region_begin_use(cache, region, old,
+                                  ucs_regcache_size_class(cache, length), sp,
+                                  now);
+    return UCS_OK;
 }
 
 static UCS_F_NOINLINE ucs_status_t

@@ -2,16 +2,14 @@
 #ifndef UCS_REGCACHE_INT_H_
 #define UCS_REGCACHE_INT_H_
 
-#include <ucs/regcache/region/account.h>
 #include <ucs/regcache/cover/walk.h>
-#include <ucs/regcache/register/ceiling.h>
 #include <ucs/regcache/region/index.h>
 #include <ucs/regcache/region/known_memory.h>
-#include <ucs/regcache/region/lock.h>
 #include <ucs/regcache/region/lru.h>
 #include "regcache.h"
 #include <ucs/regcache/region/region.h>
-#include <ucs/regcache/region/release.h>
+#include <ucs/regcache/region/state.h>
+#include <ucs/regcache/register/register.h>
 
 #include <ucs/datastruct/dq.h>
 #include <ucs/datastruct/heap.h>
@@ -28,11 +26,20 @@
  *              wait, miss; put.c: the end of a use, invalidation; events.c:
  *              memory events, gate, distrust; rest.c: a helper that stands down;
  *              stats.c: a snapshot of all figures
- *   step/      the helper's step
- *   policy/    what becomes of a registration that nobody uses
- *   announce/  receives that the program has posted
- *   plan/      what a region is expected for, and when (plan.h says more of these
- *              four)
+ *   step/      step.c: the helper's step, a look for regions whose last use was
+ *              lost, and when the next step is; init.c: begin and end;
+ *              operations.c: what the program says, in the order of time
+ *   policy/    what becomes of a registration that nobody uses, by policy.h; apply.c:
+ *              a part of one
+ *   announce/  receives that the program has posted: announce_serve.c registers for
+ *              them; announce.c: what was announced, what it is worth, and what came
+ *              of it
+ *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
+ *              due in the registration queue; price.c: what a region's
+ *              registration is worth, and what the helper's work on it takes;
+ *              plan.c: what a region is expected for; windows.c: those that walks
+ *              are in; idle.c: what an idle step may do; leave.c: deregistrations
+ *              that wait; rq.c: the registration queue
  *   register/  register.c: one registration: admission, lower domain, publication;
  *              admit.c: ceilings and budget: may this be pinned? evict.c: which
  *              idle region goes when others need what it pins; soft.c: what idle

@@ -3,11 +3,10 @@
 
 #include <ucs/predict/saturate.h>
 
-static void ucs_regcache_stats_model(const ucs_predict_cost_t *cost,
-                                     ucs_regcache_model_t *model)
+static ucs_regcache_model_t
+ucs_regcache_stats_model(const ucs_predict_cost_t *cost)
 {
-    ucs_predict_cost_get(cost, &model->a_ns_per_page, &model->b_ns,
-                         &model->samples);
+    return (ucs_regcache_model_t){cost->a, cost->b, cost->samples};
 }
 
 /* Under the lock: registrations that are not finished have their figures with
@@ -73,8 +72,8 @@ void ucs_regcache_stats(ucs_regcache_h cache, uint64_t now,
     stats->spared_ns                 = ucs_regcache_stats_spared(cache);
     stats->soft_ceiling_bytes        = ucs_regcache_soft_bytes(cache);
     stats->soft_ceiling_raises       = cache->soft.raises;
-    ucs_regcache_stats_model(&cache->cost.reg, &stats->register_model);
-    ucs_regcache_stats_model(&cache->cost.dereg, &stats->deregister_model);
+    stats->register_model   = ucs_regcache_stats_model(&cache->cost.reg);
+    stats->deregister_model = ucs_regcache_stats_model(&cache->cost.dereg);
     stats->registrations = stats->register_model.samples;
     ucs_regcache_unlock(cache);
 

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "order_int.h"
 #include <ucs/predict/saturate.h>
 
@@ -20,14 +18,6 @@ static_assert(sizeof(order_label_t) <= UCS_PREDICT_ORDER_LABEL_BYTES,
 /*
  * Creation
  */
-
-void ucs_predict_order_params_init(ucs_predict_order_params_t *params)
-{
-    params->max_buffers = 4096;
-    params->max_labels  = 4096;
-    params->only_rent   = 0;
-    params->tuning      = NULL;
-}
 
 static int order_is_bound_valid(uint32_t value)
 {
@@ -67,12 +57,9 @@ err:
 ucs_status_t ucs_predict_order_create(const ucs_predict_order_params_t *params,
                                       ucs_predict_order_h *order_p)
 {
-    ucs_predict_order_params_t defaults;
     ucs_predict_order_h order;
     ucs_status_t status;
 
-    ucs_predict_order_params_init(&defaults);
-    params = (params != NULL) ? params : &defaults;
     if (!order_is_bound_valid(params->max_buffers) ||
         !order_is_bound_valid(params->max_labels)) {
         return UCS_ERR_INVALID_PARAM;

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_ORDER_H_
 #define UCS_PREDICT_ORDER_H_
 
@@ -9,9 +7,7 @@
 #include <ucs/predict/use.h>
 #include <ucs/type/status.h>
 
-/**
- * @file order.h
- *
+/*
  * Prediction by the order of communications (docs/prediction.md). Iteration times
  * vary; what comes after what hardly does. So the next use of a buffer is foretold by
  * what came before its uses.
@@ -55,10 +51,9 @@ typedef struct ucs_predict_order *ucs_predict_order_h;
 
 /** Parameters of @ref ucs_predict_order_create. */
 typedef struct ucs_predict_order_params {
-    uint32_t max_buffers; /**< buffers remembered, 1 to 2^20; default 4096 */
-    uint32_t max_labels;  /**< labels remembered, and as many sounds, 1 to
-                               2^20; default 4096 */
-    int      only_rent;   /**< follow no other plan; default 0 */
+    uint32_t max_buffers; /**< buffers remembered, 1 to 2^20 */
+    uint32_t max_labels;  /**< labels remembered, and as many sounds, 1 to 2^20 */
+    int      only_rent;   /**< follow no other plan */
 
     const ucs_predict_tuning_t *tuning; /**< copied; NULL: the defaults */
 } ucs_predict_order_params_t;
@@ -81,13 +76,10 @@ typedef struct ucs_predict_forecast {
                                         it */
 } ucs_predict_forecast_t;
 
-/** Fill in the defaults. */
-void ucs_predict_order_params_init(ucs_predict_order_params_t *params);
-
 /**
  * Create a predictor that knows nothing.
  *
- * @param [in]  params   Copied; NULL for the defaults.
+ * @param [in]  params   Copied.
  * @param [out] order_p  Set only on success; owned by the caller.
  *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.

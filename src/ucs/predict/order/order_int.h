@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_ORDER_INT_H
 #define UCS_PREDICT_ORDER_INT_H
 
@@ -271,13 +269,7 @@ double ucs_predict_order_margin(ucs_predict_order_h order, double range,
                                 unsigned count, double rent_ns);
 
 /** @return How long after a key that has delays the use comes, ns, by a share of them
- *          that has any. */
-double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned share,
-                                   double rent_ns);
-
-/** @return The same, but not sooner than the helper can have it registered,
- *          ns. */
+ *          that has any; not sooner than the helper can have it registered. */
 double ucs_predict_order_key_wait(ucs_predict_order_h order,
                                   const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price);

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "order_int.h"
 #include <ucs/predict/saturate.h>
 
@@ -177,9 +175,8 @@ static double order_least_delay(ucs_predict_order_h order,
            order_margin(order, delays, rent_ns);
 }
 
-double ucs_predict_order_key_delay(ucs_predict_order_h order,
-                                   const order_key_t *key, unsigned share,
-                                   double rent_ns)
+static double order_key_delay(ucs_predict_order_h order, const order_key_t *key,
+                              unsigned share, double rent_ns)
 {
     ucs_predict_delays_t like;
 
@@ -198,8 +195,7 @@ double ucs_predict_order_key_wait(ucs_predict_order_h order,
                                   const order_key_t *key, unsigned share,
                                   const ucs_predict_price_t *price)
 {
-    return ucs_max(ucs_predict_order_key_delay(order, key, share,
-                                               price->rent_ns),
+    return ucs_max(order_key_delay(order, key, share, price->rent_ns),
                    price->react_ns + price->register_ns);
 }
 

@@ -1,12 +1,70 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "callsite_int.h"
 #include <ucs/predict/saturate.h>
 
+#include <ucs/sys/hash.h>
 #include <ucs/sys/mem/own_memory.h>
 
 #include <string.h>
+
+/* Rule 6: parts of a period, and uses over which differences are smoothed */
+#define CALLSITE_MARGIN_MIN_PART  48
+#define CALLSITE_MARGIN_MAX_PART  8
+#define CALLSITE_DEVIATION_PART   32
+#define CALLSITE_DEVIATION_WEIGHT 4
+
+/* Different seeds, so that a communication and a context that consist of the
+ * same numbers still have different hashes. */
+#define PREDICT_SEED_COMM    UINT64_C(0xd1b54a32d192ed03)
+#define PREDICT_SEED_CONTEXT UINT64_C(0xaef17502108ef2d9)
+
+/* Addresses share most of their bits and differ in a few low ones: each has to
+ * reach the bits by which a table chooses its bucket. The state is mixed before
+ * the value comes in, which makes the order count. */
+static uint64_t predict_absorb(uint64_t state, uint64_t value)
+{
+    return ucs_hash_mix((state * UCS_HASH_FACTOR) ^
+                        ucs_hash_mix(value + UCS_HASH_FACTOR));
+}
+
+static uint64_t predict_nonzero(uint64_t hash)
+{
+    return (hash != 0) ? hash : 1;
+}
+
+uint64_t ucs_predict_comm(unsigned type, uintptr_t address)
+{
+    uint64_t hash = predict_absorb(PREDICT_SEED_COMM, type);
+
+    return predict_nonzero(predict_absorb(hash, address));
+}
+
+void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm)
+{
+    if (comm == 0) {
+        return;
+    }
+
+    memmove(&w->comm[1], &w->comm[0],
+            (UCS_PREDICT_WINDOW_MAX - 1) * sizeof(w->comm[0]));
+    w->comm[0] = comm;
+}
+
+ucs_predict_sig_t ucs_predict_signature(ucs_predict_sig_t path,
+                                        uintptr_t address,
+                                        const ucs_predict_window_t *window,
+                                        unsigned window_length)
+{
+    uint64_t hash = predict_absorb(PREDICT_SEED_CONTEXT, path);
+    unsigned i;
+
+    hash = predict_absorb(hash, address);
+    for (i = 0; (i < window_length) && (i < UCS_PREDICT_WINDOW_MAX); ++i) {
+        hash = predict_absorb(hash, window->comm[i]);
+    }
+
+    return predict_nonzero(hash);
+}
 
 void ucs_predict_params_init(ucs_predict_params_t *params)
 {
@@ -17,10 +75,6 @@ void ucs_predict_params_init(ucs_predict_params_t *params)
     params->slack_max_ns       = 1000000000;
     params->confidence_initial = 2;
     params->confidence_max     = 4;
-    params->margin_min_part    = 48;
-    params->margin_max_part    = 8;
-    params->deviation_part     = 32;
-    params->deviation_weight   = 4;
 }
 
 static int callsite_params_are_valid(const ucs_predict_params_t *params)
@@ -39,14 +93,10 @@ static int callsite_params_are_valid(const ucs_predict_params_t *params)
 ucs_status_t ucs_predict_table_create(const ucs_predict_params_t *params,
                                       ucs_predict_table_h *table_p)
 {
-    ucs_predict_params_t defaults;
     ucs_predict_table_h table;
     ucs_status_t status;
 
-    if (params == NULL) {
-        ucs_predict_params_init(&defaults);
-        params = &defaults;
-    } else if (!callsite_params_are_valid(params)) {
+    if (!callsite_params_are_valid(params)) {
         return UCS_ERR_INVALID_PARAM;
     }
 
@@ -131,8 +181,7 @@ static void callsite_confirm(const ucs_predict_params_t *params,
 
 /* Rule 6. A pause between two phases of a program says nothing about how
  * regular either is, so a difference counts for half a period at most. */
-static void callsite_deviate(const ucs_predict_params_t *params,
-                             callsite_entry_t *entry, uint64_t gap_ns)
+static void callsite_deviate(callsite_entry_t *entry, uint64_t gap_ns)
 {
     uint64_t difference = (gap_ns > entry->gap_ns) ? (gap_ns - entry->gap_ns) :
                                                      (entry->gap_ns - gap_ns);
@@ -140,8 +189,8 @@ static void callsite_deviate(const ucs_predict_params_t *params,
     if (difference > entry->period_ns / 2) {
         difference = entry->period_ns / 2;
     }
-    entry->deviation_ns -= entry->deviation_ns / params->deviation_weight;
-    entry->deviation_ns += difference / params->deviation_weight;
+    entry->deviation_ns -= entry->deviation_ns / CALLSITE_DEVIATION_WEIGHT;
+    entry->deviation_ns += difference / CALLSITE_DEVIATION_WEIGHT;
     entry->gap_ns        = gap_ns;
 }
 
@@ -150,7 +199,7 @@ static void callsite_begin(const ucs_predict_params_t *params,
 {
     entry->period_ns    = gap_ns;
     entry->gap_ns       = gap_ns;
-    entry->deviation_ns = gap_ns / params->deviation_part;
+    entry->deviation_ns = gap_ns / CALLSITE_DEVIATION_PART;
     entry->confidence   = (entry->flags & CALLSITE_FLAG_RELEARN) ? 1 :
                           (uint8_t)params->confidence_initial;
 }
@@ -165,7 +214,7 @@ static void callsite_learn(const ucs_predict_params_t *params,
 
     if (entry->period_ns != 0) {
         callsite_confirm(params, entry, start_ns - entry->last_ns);
-        callsite_deviate(params, entry, start_ns - entry->last_ns);
+        callsite_deviate(entry, start_ns - entry->last_ns);
     } else if (entry->flags & CALLSITE_FLAG_LAST) {
         callsite_begin(params, entry, start_ns - entry->last_ns);
     }
@@ -223,8 +272,7 @@ void ucs_predict_table_unused(ucs_predict_table_h table, ucs_predict_ref_t ref)
 uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
                                   ucs_predict_ref_t ref)
 {
-    const ucs_predict_params_t *params = &table->params;
-    callsite_entry_t *entry            = callsite_deref(table, ref);
+    callsite_entry_t *entry = callsite_deref(table, ref);
     uint64_t margin;
 
     if (entry == NULL) {
@@ -232,11 +280,11 @@ uint64_t ucs_predict_table_margin(ucs_predict_table_h table,
     }
 
     margin = 2 * entry->deviation_ns;
-    if (margin > entry->period_ns / params->margin_max_part) {
-        return entry->period_ns / params->margin_max_part;
+    if (margin > entry->period_ns / CALLSITE_MARGIN_MAX_PART) {
+        return entry->period_ns / CALLSITE_MARGIN_MAX_PART;
     }
-    if (margin < entry->period_ns / params->margin_min_part) {
-        return entry->period_ns / params->margin_min_part;
+    if (margin < entry->period_ns / CALLSITE_MARGIN_MIN_PART) {
+        return entry->period_ns / CALLSITE_MARGIN_MIN_PART;
     }
     return margin;
 }

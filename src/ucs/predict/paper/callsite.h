@@ -1,18 +1,14 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_CALLSITE_H_
 #define UCS_PREDICT_CALLSITE_H_
 
-#include <ucs/predict/paper/signature.h>
 #include <ucs/predict/use.h>
+#include <ucs/sys/compiler_def.h>
 #include <ucs/type/status.h>
 
 #include <stdint.h>
 
-/**
- * @file callsite.h
- *
+/*
  * The call-site hash table of Li et al., CF'11, section 4.2: for each context
  * (signature) the last registration time and the predicted period, the shortest time
  * observed between two registrations in that context. Confidence, slack and margin
@@ -44,6 +40,48 @@
 
 BEGIN_C_DECLS
 
+/*
+ * Names of contexts: the buffer, the path of calls, and the window of preceding
+ * communications (sections 3.1 and 4.2). The functions change nothing but the window
+ * that they are given. The hashes depend on addresses, so they mean something in one
+ * process only.
+ */
+
+/** Most preceding communications that a signature can take in. */
+#define UCS_PREDICT_WINDOW_MAX     4
+
+/** Name of a path or hash of a whole context. Never 0, so that 0 can mean
+ *  "none". */
+typedef uint64_t ucs_predict_sig_t;
+
+/** The latest communications, newest first; after the first zero there are only
+ *  zeros. */
+typedef struct ucs_predict_window {
+    uint64_t comm[UCS_PREDICT_WINDOW_MAX];
+} ucs_predict_window_t;
+
+/** @return Hash of a communication of this kind at this address, never 0. */
+uint64_t ucs_predict_comm(unsigned type, uintptr_t address);
+
+/** Make @a comm the newest communication of the window; 0 changes nothing. */
+void ucs_predict_window_push(ucs_predict_window_t *w, uint64_t comm);
+
+/**
+ * @param [in] path           Any name of the path that led to the communication.
+ * @param [in] address        Of the buffer.
+ * @param [in] window         What was communicated before; may be NULL if
+ *                            @a window_length is 0.
+ * @param [in] window_length  How many of these count, from the newest; more than
+ *                            @ref UCS_PREDICT_WINDOW_MAX means all.
+ *
+ * @return The context's signature, never 0. If two share one, which happens once in
+ *         2^64, a prediction is poor.
+ */
+ucs_predict_sig_t ucs_predict_signature(ucs_predict_sig_t path,
+                                        uintptr_t address,
+                                        const ucs_predict_window_t *window,
+                                        unsigned window_length);
+
 /** Largest accepted @ref ucs_predict_params_t::max_entries. */
 #define UCS_PREDICT_MAX_ENTRIES (1u << 20)
 
@@ -62,10 +100,6 @@ typedef struct ucs_predict_params {
     unsigned confidence_initial; /**< Of a period when first learned, 1 to
                                       confidence_max; default 2 */
     unsigned confidence_max;     /**< 1 to 255; default 4 */
-    uint64_t margin_min_part;    /**< Rule 6, parts of a period; default 48 */
-    uint64_t margin_max_part;    /**< Likewise; default 8 */
-    uint64_t deviation_part;     /**< Likewise; default 32 */
-    uint64_t deviation_weight;   /**< Likewise, uses; default 4 */
 } ucs_predict_params_t;
 
 /** Fill in the defaults. */
@@ -74,7 +108,7 @@ void ucs_predict_params_init(ucs_predict_params_t *params);
 /**
  * Create an empty table.
  *
- * @param [in]  params   Copied; NULL for the defaults.
+ * @param [in]  params   Copied.
  * @param [out] table_p  Set only on success; owned by the caller.
  *
  * @return UCS_OK, UCS_ERR_INVALID_PARAM or UCS_ERR_NO_MEMORY.

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_PREDICT_CALLSITE_INT_H_
 #define UCS_PREDICT_CALLSITE_INT_H_
 

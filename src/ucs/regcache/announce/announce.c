@@ -1,6 +1,4 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "announce_int.h"
-
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/price.h>

@@ -4,7 +4,6 @@
 
 #include <ucs/predict/walk.h>
 #include <ucs/regcache/region/known_memory.h>
-#include <ucs/regcache/region/request.h>
 
 #include <stddef.h>
 #include <stdint.h>

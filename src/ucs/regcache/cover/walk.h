@@ -3,7 +3,6 @@
 #define UCS_REGCACHE_WALK_H_
 
 #include <ucs/regcache/region/region.h>
-#include <ucs/regcache/region/request.h>
 
 #include <ucs/predict/walk.h>
 

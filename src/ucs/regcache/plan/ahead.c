@@ -1,11 +1,7 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "rank.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register/register.h>
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/sys/math.h>
 

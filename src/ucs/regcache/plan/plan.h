@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_PLAN_H_
 #define UCS_REGCACHE_PLAN_H_
 
@@ -9,28 +7,10 @@
 #include <ucs/predict/condition.h>
 #include <ucs/predict/price.h>
 
-/**
- * @file plan.h
- *
- * The helper's side of the cache: the step, which serves the queue of uses that
- * are over and the registration queue in turn, and its parts. Calls between
- * folders go down this list only:
- *
- *   step/      step.c: the helper's step, a look for regions whose last use was
- *              lost, and when the next step is; init.c: begin and end;
- *              operations.c: what the program says, in the order of time
- *   policy/    what is expected when, by policy.h; apply.c: a part of one
- *   announce/  receives that the program has posted: announce_serve.c registers for
- *              them; announce.c: what was announced, what it is worth, and what came
- *              of it
- *   plan/      ahead.c: windows that walks come to and leave; serve.c: what is
- *              due in the registration queue; price.c: what a region's
- *              registration is worth, and what the helper's work on it takes;
- *              plan.c: what a region is expected for; windows.c: those that walks
- *              are in; idle.c: what an idle step may do, and what it leaves; rq.c:
- *              the registration queue
- *
- * All of it is the helper's, unless a function says otherwise.
+/*
+ * The helper's side of the cache: the step, which serves the queue of uses that are over
+ * and the registration queue in turn, and its parts (regcache_int.h has their list). All
+ * of it is the helper's, unless a function says otherwise.
  */
 
 BEGIN_C_DECLS

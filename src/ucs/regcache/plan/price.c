@@ -1,8 +1,5 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register/register.h>
 
 #include <ucs/sys/math.h>
 

@@ -1,14 +1,10 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_RANK_H_
 #define UCS_REGCACHE_RANK_H_
 
 #include <ucs/regcache/region/region.h>
 
-/**
- * @file rank.h
- *
+/*
  * How far the next use of a region is, as the predictor counts uses. The helper
  * writes, the thread that evicts reads.
  */

@@ -1,6 +1,4 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #ifndef UCS_REGCACHE_RQ_H_
 #define UCS_REGCACHE_RQ_H_
 
@@ -10,9 +8,7 @@
 #include <ucs/type/status.h>
 #include <ucs/sys/compiler_def.h>
 
-/**
- * @file rq.h
- *
+/*
  * Registration queue: what the helper expects, ordered by time (Li et al.
  * 2011, section 3.2). Each communication context has at most one item, which
  * is in one of four lists:

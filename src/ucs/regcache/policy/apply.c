@@ -2,7 +2,6 @@
 #include "apply.h"
 
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/register/register.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>

@@ -93,15 +93,13 @@ static void ucs_regcache_buffer_confirm(ucs_regcache_h cache,
 static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache, unsigned max,
                                             void **state_p)
 {
-    ucs_predict_order_params_t predict;
+    const ucs_predict_order_params_t predict = {
+            .max_buffers = max,
+            .max_labels  = max,
+            .only_rent   = cache->plan.is_deaf,
+            .tuning      = &cache->tuning.predict};
     ucs_regcache_order_t *order;
     ucs_status_t status = UCS_ERR_NO_MEMORY;
-
-    ucs_predict_order_params_init(&predict);
-    predict.max_buffers = max;
-    predict.max_labels  = max;
-    predict.only_rent   = cache->plan.is_deaf;
-    predict.tuning      = &cache->tuning.predict;
 
     order = ucs_own_alloc(sizeof(*order));
     if (order == NULL) {

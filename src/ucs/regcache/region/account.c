@@ -1,5 +1,4 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
-#include "account.h"
 #include <ucs/regcache/regcache_int.h>
 
 #include <ucs/predict/saturate.h>

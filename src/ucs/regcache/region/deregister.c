@@ -1,6 +1,5 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
-#include "state.h"
 
 #include <ucs/sys/mem/own_memory.h>
 

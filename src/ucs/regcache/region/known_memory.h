@@ -3,7 +3,6 @@
 #define UCS_REGCACHE_KNOWN_MEMORY_H_
 
 #include "region.h"
-#include "request.h"
 
 #include <ucs/datastruct/extents.h>
 #include <stddef.h>

@@ -1,8 +1,5 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
-#include <ucs/regcache/region/state.h>
 #include <ucs/sys/sync/give_way.h>
 #include <ucs/sys/math.h>
 
@@ -40,46 +37,44 @@ static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
     return victim;
 }
 
-/* Of one class; what may be looked at is counted off @a left_p, and the search
- * may go on when that has become 0 */
+/* What may be looked at is counted off @a left_p; the search may go on when that has
+ * become 0. Where all that stand first are in use, the latest uses decide: that search
+ * puts them behind the others. */
 static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
                                                      int class, uint64_t now,
                                                      unsigned *left_p)
 {
-    ucs_heap_t *heap = &cache->lru[class];
+    ucs_heap_t *heap              = &cache->lru[class];
+    ucs_regcache_region_t *victim = NULL;
 
     if ((class == UCS_REGCACHE_CLASS_MANAGED) &&
         (cache->plan.ops->distance != NULL)) {
-        return ucs_regcache_farthest(cache, heap);
-    }
-    return ucs_regcache_lru_oldest(heap, now, left_p);
-}
-
-/* Of the classes from @a last down to @a first. Under the lock, which is let go
- * after each lot that is looked at. @return A region that is taken; NULL if
- * nothing is idle. */
-static ucs_regcache_region_t *ucs_regcache_victim(ucs_regcache_h cache,
-                                                  int first, int last)
-{
-    uint64_t now  = ucs_regcache_now(cache);
-    unsigned left = ucs_regcache_evict_lot(cache);
-    int class     = last;
-    ucs_regcache_region_t *victim;
-
-    while (class >= first) {
-        victim = ucs_regcache_victim_of(cache, class, now, &left);
-        if ((victim != NULL) && ucs_regcache_region_take_idle(cache, victim)) {
+        victim = ucs_regcache_farthest(cache, heap);
+        if (heap->count <= cache->tuning.lot) {
             return victim;
         }
-        if (left == 0) {
-            left = ucs_regcache_evict_lot(cache);
-            ucs_regcache_unlock(cache);
-            ucs_regcache_lock(cache);
-        } else if (victim == NULL) {
-            --class;
-        } /* else it has found a user since it was chosen */
     }
-    return NULL;
+    return (victim != NULL) ? victim :
+                              ucs_regcache_lru_oldest(heap, now, left_p);
+}
+
+/* Under the lock, which is let go after each lot that is looked at. @return The region
+ * of a class that goes first; NULL if nothing is idle. */
+static ucs_regcache_region_t *
+ucs_regcache_victim(ucs_regcache_h cache, int class, uint64_t now)
+{
+    ucs_regcache_region_t *victim;
+    unsigned left;
+
+    for (;;) {
+        left   = ucs_regcache_evict_lot(cache);
+        victim = ucs_regcache_victim_of(cache, class, now, &left);
+        if ((victim != NULL) || (left > 0)) {
+            return victim;
+        }
+        ucs_regcache_unlock(cache);
+        ucs_regcache_lock(cache);
+    }
 }
 
 /* The victim is taken; the lock is let go meanwhile. @return Its bytes. */
@@ -98,10 +93,10 @@ static size_t ucs_regcache_evict_victim(ucs_regcache_h cache,
 size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
                                ucs_regcache_region_t *before)
 {
-    const ucs_heap_t *heap = &cache->lru[UCS_REGCACHE_CLASS_MANAGED];
     ucs_regcache_region_t *victim;
 
-    victim = ucs_regcache_farthest(cache, heap);
+    victim = ucs_regcache_victim(cache, UCS_REGCACHE_CLASS_MANAGED,
+                                 ucs_regcache_now(cache));
     if ((victim == NULL) ||
         ((before != NULL) &&
          (cache->plan.ops->distance(cache, victim) <=
@@ -113,14 +108,24 @@ size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
     return ucs_regcache_evict_victim(cache, victim);
 }
 
+/* Of all classes the last goes first */
 size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
 {
-    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
+    int is_any   = (size_class == UCS_REGCACHE_CLASS_LAST);
+    int first    = is_any ? 0 : size_class;
+    int class    = is_any ? size_class - 1 : size_class;
+    uint64_t now = ucs_regcache_now(cache);
     ucs_regcache_region_t *victim;
 
-    victim = ucs_regcache_victim(cache, is_any ? 0 : size_class,
-                                 is_any ? size_class - 1 : size_class);
-    return (victim == NULL) ? 0 : ucs_regcache_evict_victim(cache, victim);
+    while (class >= first) {
+        victim = ucs_regcache_victim(cache, class, now);
+        if (victim == NULL) {
+            --class;
+        } else if (ucs_regcache_region_take_idle(cache, victim)) {
+            return ucs_regcache_evict_victim(cache, victim);
+        } /* else it has found a user since it was chosen */
+    }
+    return 0;
 }
 
 /* Under the lock */

@@ -1,9 +1,5 @@
-/*
- * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
- */
+/* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
-#include "register.h"
-#include <ucs/regcache/region/state.h>
 
 #include <ucs/predict/saturate.h>
 #include <ucs/sys/math.h>
@@ -113,13 +109,12 @@ static void ucs_regcache_register_learn(ucs_regcache_h cache,
                                         uint64_t now)
 {
     size_t pages = ucs_regcache_pages(cache, attempt->region);
-    double a, b;
 
     ucs_predict_cost_update(&cache->cost.reg, pages, attempt->took);
     if (cache->cost.missed.samples == 0) {
         /* What the lower domain takes is the better guess */
-        ucs_predict_cost_get(&cache->cost.reg, &a, &b, NULL);
-        ucs_predict_cost_init(&cache->cost.missed, a, b);
+        ucs_predict_cost_init(&cache->cost.missed, cache->cost.reg.a,
+                              cache->cost.reg.b);
     }
     if ((attempt->loss != NULL) &&
         (attempt->loss->why != UCS_REGCACHE_LOST_FIRST)) {

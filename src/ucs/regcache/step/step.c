@@ -1,7 +1,6 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include <ucs/regcache/regcache_int.h>
 
-#include <ucs/regcache/region/state.h>
 #include <ucs/sys/math.h>
 
 #include <math.h>

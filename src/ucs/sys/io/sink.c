@@ -13,7 +13,7 @@
 
 /* A live reader takes a text at once; the job does not wait longer for a
  * stopped one */
-#define UCS_SINK_PATIENCE_MS 1000
+#define UCS_SINK_PATIENCE_S 1
 
 /* Numbers of /dev/null, the same on every Linux */
 #define UCS_SINK_NULL_MAJOR 1
@@ -151,14 +151,18 @@ void ucs_write_release(const ucs_write_guard_t *guard)
 }
 
 /* A stream's flags are shared, so it cannot be made non-blocking. Where poll()
- * reports room, there is room for PIPE_BUF bytes. */
+ * reports room, there is room for PIPE_BUF bytes. No signal ends the wait: a program
+ * with a timer would lose the rest of the text. */
 static int ucs_sink_write_pieces(int fd, const char *text, size_t length)
 {
-    struct pollfd poller = {.fd = fd, .events = POLLOUT};
+    const struct timespec patience = {UCS_SINK_PATIENCE_S, 0};
+    struct pollfd poller           = {.fd = fd, .events = POLLOUT};
+    sigset_t all;
     ssize_t ret;
 
+    sigfillset(&all);
     while (length > 0) {
-        if ((poll(&poller, 1, UCS_SINK_PATIENCE_MS) <= 0) ||
+        if ((ppoll(&poller, 1, &patience, &all) <= 0) ||
             !(poller.revents & POLLOUT)) {
             return 0;
         }

@@ -114,21 +114,21 @@ void ucs_scout_serve(ucs_scout_h scout)
 
 void ucs_scout_advance(ucs_scout_h scout, uint64_t at)
 {
-    uint32_t word = ucs_load_relaxed(&scout->word);
+    uint32_t word = UCS_SCOUT_AWAKE;
+    uint32_t next;
 
     if (at >= ucs_load_relaxed(&scout->at)) {
         return;
     }
     ucs_store_relaxed(&scout->at, at);
-    while ((word == UCS_SCOUT_AWAKE) || (word == UCS_SCOUT_ASLEEP)) {
-        /* release [R-WAKE]: pairs with the acquire in ucs_scout_look(): the
-         * time is seen with it */
-        if (ucs_cas_acq_rel(&scout->word, &word, UCS_SCOUT_STIRRED)) {
-            if (word == UCS_SCOUT_ASLEEP) {
-                ucs_futex_wake(&scout->word, 1, UCS_FUTEX_PRIVATE);
-            }
-            return;
-        }
+    do {
+        next = (word == UCS_SCOUT_NOTIFIED) ? word : UCS_SCOUT_STIRRED;
+        /* release [R-WAKE]: pairs with the acquire in ucs_scout_look(): the time is seen
+         * with it. Also where the word stays as it is: who is about to swap it may have
+         * the former time still */
+    } while (!ucs_cas_acq_rel(&scout->word, &word, next));
+    if (word == UCS_SCOUT_ASLEEP) {
+        ucs_futex_wake(&scout->word, 1, UCS_FUTEX_PRIVATE);
     }
 }
 

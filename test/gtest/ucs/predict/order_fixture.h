@@ -21,7 +21,6 @@ protected:
 
     void SetUp() override
     {
-        ucs_predict_order_params_init(&params);
         open();
     }
 
@@ -97,7 +96,7 @@ protected:
                (f.hold_ns == uint64_t(price.rent_ns));
     }
 
-    ucs_predict_order_params_t params;
+    ucs_predict_order_params_t params = {4096, 4096, 0, nullptr};
     ucs_predict_price_t price = {50.0 * MS, 100.0 * US, 50.0 * US, 50.0 * US,
                                  0,         0.02, 0, 0, 0};
     ucs_predict_order_h order = nullptr;

@@ -3,7 +3,7 @@
  */
 #include <gtest/gtest.h>
 
-#include <ucs/predict/paper/signature.h>
+#include <ucs/predict/paper/callsite.h>
 
 #include <set>
 #include <vector>

@@ -7,6 +7,7 @@
 #include "regcache_world.h"
 
 #include <atomic>
+#include <cfenv>
 #include <thread>
 
 static constexpr uint64_t MS = 1000000;
@@ -15,6 +16,17 @@ static constexpr size_t   MB = 1 << 20;
 /** A cache of any policy in a world that stands still unless it is advanced. */
 class test_regcache : public ::testing::Test {
 protected:
+    test_regcache()
+    {
+        std::feclearexcept(FE_ALL_EXCEPT);
+    }
+
+    /* Programs may have their threads end that raise one */
+    ~test_regcache()
+    {
+        EXPECT_EQ(0, std::fetestexcept(FE_DIVBYZERO | FE_INVALID));
+    }
+
     void start(ucs_regcache_policy_t policy, size_t max_pinned = SIZE_MAX)
     {
         w                    = std::make_unique<regcache_world>(policy);

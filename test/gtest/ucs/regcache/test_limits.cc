@@ -489,3 +489,34 @@ TEST_F(test_limits_domain, near_the_limit_of_mappings_nothing_is_kept)
     EXPECT_NE(std::string::npos, log.lines()[0].find("vm.max_map_count=1 "))
             << log.lines()[0];
 }
+
+/* Windows of memory that others reach are in use for as long as the job: what is idle is
+ * found behind them, however many there are */
+TEST_F(test_limits, what_is_in_use_for_long_does_not_hide_what_is_idle)
+{
+    ucs_regcache_tuning_t tuning = ucs_regcache_tuning_default;
+
+    tuning.lot = 8;
+    for (auto policy : {UCS_REGCACHE_POLICY_PREDICT, UCS_REGCACHE_POLICY_LRU}) {
+        std::vector<ucs_regcache_memh_t> windows;
+
+        w                    = std::make_unique<regcache_world>(policy);
+        w->params.max_pinned = 34 * MB;
+        w->params.tuning     = &tuning;
+        w->open();
+        for (unsigned i = 0; i < 32; ++i) {
+            windows.push_back(w->get(buffer(i), MB));
+            w->advance(MS);
+        }
+        for (unsigned i = 32; i < 52; ++i) {
+            w->use(buffer(i), MB, MS);
+            w->advance(MS);
+        }
+        EXPECT_EQ(0u, w->stats().over_ceiling);
+        EXPECT_EQ(34 * MB, w->stats().pinned_peak_bytes);
+        for (ucs_regcache_memh_t memh : windows) {
+            w->put(memh);
+        }
+        w->close();
+    }
+}

@@ -99,6 +99,25 @@ TEST_F(test_regcache_soft, a_use_evicts_before_it_passes_it)
     EXPECT_EQ(MB, w->stats().pinned_peak_bytes);
 }
 
+TEST_F(test_regcache_soft, what_is_in_use_for_long_does_not_hide_what_is_idle)
+{
+    std::vector<ucs_regcache_memh_t> windows;
+
+    tuning.lot = 8;
+    w->open();
+    for (unsigned i = 0; i < 32; ++i) {
+        windows.push_back(w->get(buffer(i), MB));
+        w->advance(MS);
+    }
+    for (unsigned i = 32; i < 40; ++i) {
+        w->use(buffer(i), MB, MS);
+    }
+    EXPECT_EQ(33 * MB, w->stats().pinned_peak_bytes);
+    for (ucs_regcache_memh_t memh : windows) {
+        w->put(memh);
+    }
+}
+
 /* The first of two goes in the use of the second, each time before the helper has heard
  * of its own use. It is registered for the next one all the same. */
 TEST_F(test_regcache_soft, what_goes_before_the_helper_hears_of_it_is_foretold)

@@ -236,6 +236,33 @@ TEST_F(test_sink, a_reader_that_stopped_is_not_waited_for)
     close(fds[1]);
 }
 
+/* As those of a timer of the program's */
+TEST_F(test_sink, signals_do_not_cut_a_text)
+{
+    char bytes[PIPE_BUF] = {};
+    pthread_t writer     = pthread_self();
+    int fds[2];
+
+    ASSERT_NE(SIG_ERR, signal(SIGUSR1, [](int) {}));
+    ASSERT_EQ(0, pipe2(fds, O_NONBLOCK));
+    while (write(fds[1], bytes, sizeof(bytes)) > 0) {
+    }
+    ASSERT_EQ(0, fcntl(fds[1], F_SETFL, 0));
+    std::thread reader([&] {
+        for (unsigned i = 0; i < 50; ++i) {
+            pthread_kill(writer, SIGUSR1);
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+        while (read(fds[0], bytes, sizeof(bytes)) > 0) {
+        }
+    });
+    EXPECT_TRUE(ucs_sink_write(fds[1], "text", 4));
+    reader.join();
+    signal(SIGUSR1, SIG_DFL);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* A job that did not write itself would not have got the signal */
 TEST_F(test_sink, a_reader_that_is_gone_ends_nobody)
 {
