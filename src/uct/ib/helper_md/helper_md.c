@@ -119,26 +119,24 @@ uct_helper_md_put_other(uct_helper_md_t *md,
 }
 
 static UCS_F_NOINLINE ucs_status_t
-uct_helper_md_invalidate(uct_md_h uct_md,
+uct_helper_md_invalidate(uct_helper_md_t *md,
+                         const uct_abi_md_mem_dereg_params_t *full,
                          const uct_abi_md_mem_dereg_params_t *params)
 {
-    uct_helper_md_t *md = uct_helper_md_of(uct_md);
-    uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
     if (!(md->lower_flags & UCT_ABI_MD_FLAGS_INVALIDATE)) {
         return UCS_ERR_UNSUPPORTED;
     }
 
-    uct_abi_md_mem_dereg_unpack(params, &full);
-    if (full.comp == NULL) {
+    if (full->comp == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_regcache_put(md->cache, full.memh,
-                              (ucs_regcache_comp_t)full.comp);
+    status = ucs_regcache_put(md->cache, full->memh,
+                              (ucs_regcache_comp_t)full->comp);
     return (status == UCS_ERR_NO_ELEM) ?
-           uct_helper_md_put_other(md, &full, params) : status;
+           uct_helper_md_put_other(md, full, params) : status;
 }
 
 static ucs_status_t
@@ -156,7 +154,7 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
 
     uct_abi_md_mem_dereg_unpack(params, &full);
     if (ucs_unlikely(full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
-        return uct_helper_md_invalidate(uct_md, params);
+        return uct_helper_md_invalidate(md, &full, params);
     }
 
     status = ucs_regcache_put(md->cache, full.memh, NULL);
