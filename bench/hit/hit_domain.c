@@ -20,17 +20,12 @@ static void bench_lower_close(uct_md_h md)
 }
 
 /* In the layout of the running UCX */
-static ucs_status_t bench_lower_query_v2(uct_md_h md, void *attr)
+static ucs_status_t bench_lower_query(uct_md_h md, void *attr)
 {
     memset(attr, 0, uct_abi_running->attr_size);
     *uct_abi_md_attr_flags(attr) |= UCT_MD_FLAG_NEED_MEMH;
     uct_abi_md_attr_add_host(attr);
     return UCS_OK;
-}
-
-static ucs_status_t bench_lower_query(uct_md_h md, uct_md_attr_t *attr)
-{
-    return bench_lower_query_v2(md, attr);
 }
 
 static void bench_lower_nap(bench_domain_t *domain)
@@ -86,11 +81,10 @@ static bench_domain_t *bench_lower_open(const bench_domain_params_t *params)
 
     strcpy(domain->component.name, "bench");
     domain->ops.close       = bench_lower_close;
+    domain->ops.query       = bench_lower_query;
     if (uct_abi_running->has_reg_params) {
-        domain->ops.query_v2       = bench_lower_query_v2;
         domain->ops.mem_reg_params = bench_lower_mem_reg_params;
     } else {
-        domain->ops.query   = bench_lower_query;
         domain->ops.mem_reg = bench_lower_mem_reg;
     }
     domain->ops.mem_dereg   = bench_lower_mem_dereg;

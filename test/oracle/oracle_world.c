@@ -22,8 +22,10 @@ static void oracle_md_close(uct_md_h md)
 {
 }
 
-static ucs_status_t oracle_md_query(uct_md_h md, uct_md_attr_t *attr)
+static ucs_status_t oracle_md_query(uct_md_h md, void *to)
 {
+    uct_md_attr_t *attr = to;
+
     memset(attr, 0, sizeof(*attr));
     attr->cap.flags         = UCT_MD_FLAG_REG;
     attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);

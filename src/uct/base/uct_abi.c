@@ -188,10 +188,8 @@ ucs_status_t uct_abi_md_query(const uct_abi_md_ops_t *ops, uct_md_h md,
     memset(&full, 0, sizeof(full));
     if (abi->has_reg_params) {
         full.field_mask = UINT64_MAX;
-        status          = ops->query_v2(md, &full);
-    } else {
-        status = ops->query(md, (uct_md_attr_t*)&full);
     }
+    status = ops->query(md, &full);
     if (status != UCS_OK) {
         return status;
     }

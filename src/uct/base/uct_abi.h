@@ -110,10 +110,8 @@ typedef void (*uct_abi_opaque_func_t)(void);
  *  anywhere behind the named slots: copy it with @ref uct_abi_md_ops_copy. */
 typedef struct uct_abi_md_ops {
     void                  (*close)(uct_md_h md);
-    union {
-        ucs_status_t      (*query)(uct_md_h md, uct_md_attr_t *attr);
-        ucs_status_t      (*query_v2)(uct_md_h md, void *attr);
-    };
+    /* uct_md_attr_t, from 1.14 on their version 2 */
+    ucs_status_t          (*query)(uct_md_h md, void *attr);
     uct_abi_opaque_func_t mem_alloc;
     uct_abi_opaque_func_t mem_free;
     ucs_status_t          (*mem_advise)(uct_md_h md, uct_mem_h memh,

@@ -119,26 +119,24 @@ uct_helper_md_put_other(uct_helper_md_t *md,
 }
 
 static UCS_F_NOINLINE ucs_status_t
-uct_helper_md_invalidate(uct_md_h uct_md,
+uct_helper_md_invalidate(uct_helper_md_t *md,
+                         const uct_abi_md_mem_dereg_params_t *full,
                          const uct_abi_md_mem_dereg_params_t *params)
 {
-    uct_helper_md_t *md = uct_helper_md_of(uct_md);
-    uct_abi_md_mem_dereg_params_t full;
     ucs_status_t status;
 
     if (!(md->lower_flags & UCT_ABI_MD_FLAGS_INVALIDATE)) {
         return UCS_ERR_UNSUPPORTED;
     }
 
-    uct_abi_md_mem_dereg_unpack(params, &full);
-    if (full.comp == NULL) {
+    if (full->comp == NULL) {
         return UCS_ERR_INVALID_PARAM;
     }
 
-    status = ucs_regcache_put(md->cache, full.memh,
-                              (ucs_regcache_comp_t)full.comp);
+    status = ucs_regcache_put(md->cache, full->memh,
+                              (ucs_regcache_comp_t)full->comp);
     return (status == UCS_ERR_NO_ELEM) ?
-           uct_helper_md_put_other(md, &full, params) : status;
+           uct_helper_md_put_other(md, full, params) : status;
 }
 
 static ucs_status_t
@@ -156,7 +154,7 @@ uct_helper_md_mem_dereg(uct_md_h uct_md,
 
     uct_abi_md_mem_dereg_unpack(params, &full);
     if (ucs_unlikely(full.flags & UCT_ABI_MD_MEM_DEREG_FLAG_INVALIDATE)) {
-        return uct_helper_md_invalidate(uct_md, params);
+        return uct_helper_md_invalidate(md, &full, params);
     }
 
     status = ucs_regcache_put(md->cache, full.memh, NULL);
@@ -235,28 +233,15 @@ uct_helper_md_mem_dereg_traced(uct_md_h uct_md,
 
 /* Report a hit's cost, so that UCP chooses the same protocols as with its own
  * cache */
-static ucs_status_t uct_helper_md_change_attr(const uct_helper_md_t *md,
-                                              void *attr, ucs_status_t status)
+static ucs_status_t uct_helper_md_query(uct_md_h uct_md, void *attr)
 {
+    uct_helper_md_t *md = uct_helper_md_of(uct_md);
+    ucs_status_t status = md->lower->query(uct_md, attr);
+
     if (status == UCS_OK) {
         *uct_abi_md_attr_reg_cost(attr) = ucs_linear_func_make(md->hit_cost, 0);
     }
     return status;
-}
-
-static ucs_status_t uct_helper_md_query(uct_md_h uct_md, uct_md_attr_t *attr)
-{
-    uct_helper_md_t *md = uct_helper_md_of(uct_md);
-
-    return uct_helper_md_change_attr(md, attr, md->lower->query(uct_md, attr));
-}
-
-static ucs_status_t uct_helper_md_query_v2(uct_md_h uct_md, void *attr)
-{
-    uct_helper_md_t *md = uct_helper_md_of(uct_md);
-
-    return uct_helper_md_change_attr(md, attr,
-                                     md->lower->query_v2(uct_md, attr));
 }
 
 static void uct_helper_md_detach(uct_md_h uct_md)
@@ -294,13 +279,9 @@ static void uct_helper_md_set_ops(uct_helper_md_t *md)
 {
     uct_abi_md_ops_copy(&md->ops, md->lower, uct_abi_md(md->md)->component);
     md->ops.close     = uct_helper_md_close;
+    md->ops.query     = uct_helper_md_query;
     md->ops.mem_dereg = uct_helper_md_mem_dereg;
     UCT_ABI_MD_SET_MEM_REG(&md->ops, uct_helper_md_mem_reg);
-    if (uct_abi_running->has_reg_params) {
-        md->ops.query_v2 = uct_helper_md_query_v2;
-    } else {
-        md->ops.query = uct_helper_md_query;
-    }
 }
 
 /* Without hooks the helper stays off: the kernel's event comes too late when

@@ -66,9 +66,11 @@ static void uct_pin_md_close(uct_md_h md)
 
 /* NEED_MEMH makes UCP register the buffer of the side that moves the data,
  * NEED_RKEY that of its peer */
-static ucs_status_t
-uct_pin_md_change_attr(const uct_pin_md_t *pin, void *attr, ucs_status_t status)
+static ucs_status_t uct_pin_md_query(uct_md_h md, void *attr)
 {
+    uct_pin_md_t *pin   = uct_pin_md_find(md);
+    ucs_status_t status = pin->lower->query(md, attr);
+
     if (status == UCS_OK) {
         *uct_abi_md_attr_flags(attr)   |= UCT_MD_FLAG_NEED_MEMH |
                                           UCT_MD_FLAG_NEED_RKEY;
@@ -80,31 +82,13 @@ uct_pin_md_change_attr(const uct_pin_md_t *pin, void *attr, ucs_status_t status)
     return status;
 }
 
-static ucs_status_t uct_pin_md_query(uct_md_h md, uct_md_attr_t *attr)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return uct_pin_md_change_attr(pin, attr, pin->lower->query(md, attr));
-}
-
-static ucs_status_t uct_pin_md_query_v2(uct_md_h md, void *attr)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return uct_pin_md_change_attr(pin, attr, pin->lower->query_v2(md, attr));
-}
-
 static void uct_pin_md_init_ops(uct_pin_md_t *pin)
 {
     /* Slots that are not replaced go to the domain below as they are: cma's
      * mkey_pack() and the like do not look at a memory handle */
     uct_abi_md_ops_copy(&pin->ops, pin->lower, uct_abi_md(pin->md)->component);
     pin->ops.close = uct_pin_md_close;
-    if (uct_abi_running->has_reg_params) {
-        pin->ops.query_v2 = uct_pin_md_query_v2;
-    } else {
-        pin->ops.query = uct_pin_md_query;
-    }
+    pin->ops.query = uct_pin_md_query;
     uct_pin_md_init_reg_ops(pin);
 }
 

@@ -224,8 +224,10 @@ protected:
         ++of(md)->m_close_count;
     }
 
-    static ucs_status_t query(uct_md_h md, uct_md_attr_t *attr)
+    static ucs_status_t query(uct_md_h md, void *to)
     {
+        auto attr = (uct_md_attr_t*)to;
+
         memset(attr, 0, sizeof(*attr));
         attr->cap.flags         = UCT_MD_FLAG_REG | of(md)->m_flags;
         attr->cap.reg_mem_types = UCS_BIT(UCS_MEMORY_TYPE_HOST);

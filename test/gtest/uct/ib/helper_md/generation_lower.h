@@ -26,12 +26,11 @@ public:
             slot(i) = (i < num_slots()) ? 0x1000 + i : BEHIND;
         }
         m_ops.close     = close;
+        m_ops.query     = query;
         m_ops.mem_dereg = mem_dereg;
         if (uct_abi_running->has_reg_params) {
-            m_ops.query_v2       = query_v2;
             m_ops.mem_reg_params = mem_reg_params;
         } else {
-            m_ops.query   = query;
             m_ops.mem_reg = mem_reg;
         }
     }
@@ -90,9 +89,7 @@ public:
     ucs_status_t query_now()
     {
         memset(attr, 0, sizeof(attr));
-        return uct_abi_running->has_reg_params ?
-               now()->query_v2(md(), attr) :
-               now()->query(md(), (uct_md_attr_t*)attr);
+        return now()->query(md(), attr);
     }
 
     uintptr_t slot_of(const uct_abi_md_ops_t *ops, size_t i) const
@@ -129,13 +126,7 @@ private:
         return static_cast<generation_lower*>(fake_lower::of(md));
     }
 
-    static ucs_status_t query(uct_md_h md, uct_md_attr_t *to)
-    {
-        of(md)->fill(to);
-        return UCS_OK;
-    }
-
-    static ucs_status_t query_v2(uct_md_h md, void *to)
+    static ucs_status_t query(uct_md_h md, void *to)
     {
         of(md)->fill(to);
         return UCS_OK;
