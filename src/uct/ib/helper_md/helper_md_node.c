@@ -108,9 +108,10 @@ static int uct_helper_md_survey(const uct_helper_md_t *md)
     return place->is_surveyed;
 }
 
-/* With its scout, to idle processors, near a device if there are such. The
- * user's list comes first. */
-static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
+/* With its scout, to idle processors, near a device if there are such, and to its
+ * @a own. The user's list comes first. */
+static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle,
+                               const cpu_set_t *own)
 {
     uct_helper_place_t *place = &uct_helper_place;
     cpu_set_t cpus;
@@ -118,7 +119,11 @@ static void uct_helper_md_move(const uct_helper_md_t *md, const cpu_set_t *idle)
     uct_helper_place_near(&cpus);
     CPU_AND(&cpus, &cpus, idle);
     if (CPU_COUNT(&cpus) == 0) {
-        cpus = (CPU_COUNT(idle) > 0) ? *idle : place->allowed;
+        cpus = *idle;
+    }
+    CPU_OR(&cpus, &cpus, own);
+    if (CPU_COUNT(&cpus) == 0) {
+        cpus = place->allowed;
     }
     if ((md->config.cpu_mode != UCT_HELPER_CPU_AUTO) ||
         CPU_EQUAL(&cpus, &place->bound)) {
@@ -216,7 +221,7 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
 {
     uct_helper_place_t *place = &uct_helper_place;
     cpu_set_t cpus            = place->allowed;
-    cpu_set_t application;
+    cpu_set_t own             = {};
     unsigned processors       = CPU_COUNT(&place->allowed);
     unsigned others;
     pid_t beside;
@@ -234,10 +239,9 @@ static void uct_helper_md_turn(const uct_helper_md_t *md, uint64_t now)
     if (uct_helper_md_is_idle(&md->config)) {
         /* What a helper takes of another rank's processor is not seen in its own rank's
          * waits, so it leaves those to their own helpers */
-        uct_helper_application_cpus(&application);
-        CPU_OR(&cpus, &cpus, &application);
+        uct_helper_application_cpus(&own);
     }
-    uct_helper_md_move(md, &cpus);
+    uct_helper_md_move(md, &cpus, &own);
     if (md->config.cpu_policy == UCT_HELPER_CPU_POLICY_CONSERVATIVE) {
         place->rests = !has_core;
         ucs_node_set_runs(md->node, has_core);

@@ -38,8 +38,8 @@ void uct_helper_application_cpus(cpu_set_t *cpus)
     }
 }
 
-/* What the application holds: its processors, which may be a core's hardware threads; if there are more, as of a whole
- * socket, as many as it has threads, wherever these run */
+/* What the application holds: its processors, which may be a core's hardware threads; if
+ * there are more, as of a whole socket, as many as it has threads, wherever these run */
 static void uct_helper_node_hold(ucs_node_params_t *params)
 {
     const char *text = getenv("OMP_NUM_THREADS");
