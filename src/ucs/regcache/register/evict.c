@@ -37,38 +37,29 @@ static ucs_regcache_region_t *ucs_regcache_farthest(ucs_regcache_h cache,
     return victim;
 }
 
-/* What may be looked at is counted off @a left_p; the search may go on when that has
- * become 0. Where all that stand first are in use, the latest uses decide: that search
- * puts them behind the others. */
-static ucs_regcache_region_t *ucs_regcache_victim_of(ucs_regcache_h cache,
-                                                     int class, uint64_t now,
-                                                     unsigned *left_p)
+/* The region of a class that goes first. Where all that stand first are in use, the latest
+ * uses decide: that search puts them behind the others. Under the lock, which is let go
+ * after each lot that is looked at. @return NULL if nothing is idle. */
+static ucs_regcache_region_t *
+ucs_regcache_victim(ucs_regcache_h cache, int class)
 {
-    ucs_heap_t *heap              = &cache->lru[class];
-    ucs_regcache_region_t *victim = NULL;
+    ucs_heap_t *heap = &cache->lru[class];
+    ucs_regcache_region_t *victim;
+    uint64_t now;
+    unsigned left;
 
     if ((class == UCS_REGCACHE_CLASS_MANAGED) &&
         (cache->plan.ops->distance != NULL)) {
         victim = ucs_regcache_farthest(cache, heap);
-        if (heap->count <= cache->tuning.lot) {
+        if ((victim != NULL) || (heap->count <= cache->tuning.lot)) {
             return victim;
         }
     }
-    return (victim != NULL) ? victim :
-                              ucs_regcache_lru_oldest(heap, now, left_p);
-}
 
-/* Under the lock, which is let go after each lot that is looked at. @return The region
- * of a class that goes first; NULL if nothing is idle. */
-static ucs_regcache_region_t *
-ucs_regcache_victim(ucs_regcache_h cache, int class, uint64_t now)
-{
-    ucs_regcache_region_t *victim;
-    unsigned left;
-
+    now = ucs_regcache_now(cache);
     for (;;) {
         left   = ucs_regcache_evict_lot(cache);
-        victim = ucs_regcache_victim_of(cache, class, now, &left);
+        victim = ucs_regcache_lru_oldest(heap, now, &left);
         if ((victim != NULL) || (left > 0)) {
             return victim;
         }
@@ -95,8 +86,7 @@ size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
 {
     ucs_regcache_region_t *victim;
 
-    victim = ucs_regcache_victim(cache, UCS_REGCACHE_CLASS_MANAGED,
-                                 ucs_regcache_now(cache));
+    victim = ucs_regcache_victim(cache, UCS_REGCACHE_CLASS_MANAGED);
     if ((victim == NULL) ||
         ((before != NULL) &&
          (cache->plan.ops->distance(cache, victim) <=
@@ -111,14 +101,13 @@ size_t ucs_regcache_evict_soft(ucs_regcache_h cache,
 /* Of all classes the last goes first */
 size_t ucs_regcache_evict(ucs_regcache_h cache, int size_class)
 {
-    int is_any   = (size_class == UCS_REGCACHE_CLASS_LAST);
-    int first    = is_any ? 0 : size_class;
-    int class    = is_any ? size_class - 1 : size_class;
-    uint64_t now = ucs_regcache_now(cache);
+    int is_any = (size_class == UCS_REGCACHE_CLASS_LAST);
+    int first  = is_any ? 0 : size_class;
+    int class  = is_any ? size_class - 1 : size_class;
     ucs_regcache_region_t *victim;
 
     while (class >= first) {
-        victim = ucs_regcache_victim(cache, class, now);
+        victim = ucs_regcache_victim(cache, class);
         if (victim == NULL) {
             --class;
         } else if (ucs_regcache_region_take_idle(cache, victim)) {

@@ -294,21 +294,23 @@ void ucs_scout_bind(ucs_scout_h scout, const cpu_set_t *cpus)
     }
 }
 
-/* Nanoseconds for which the helper waits for an idle core */
-static uint64_t ucs_scout_left(ucs_scout_h scout)
+/* Nanoseconds for which the helper waits for an idle core, before it looks again: a sooner
+ * time may be told meanwhile. @a woken is when it found a wake-up. */
+static uint64_t ucs_scout_left(ucs_scout_h scout, uint64_t woken)
 {
-    uint64_t at  = ucs_load_relaxed(&scout->at);
+    uint64_t at  = ucs_min(ucs_load_relaxed(&scout->at), woken);
     uint64_t now = ucs_clock_now();
 
     if (at >= UINT64_MAX - UCS_SCOUT_OVERDUE_NS) {
-        return UCS_FUTEX_FOREVER;
+        return UCS_SCOUT_OVERDUE_NS;
     }
     at += UCS_SCOUT_OVERDUE_NS;
-    return (at > now) ? at - now : 0;
+    return (at > now) ? ucs_min(at - now, UCS_SCOUT_OVERDUE_NS) : 0;
 }
 
 void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
 {
+    uint64_t woken = UINT64_MAX;
     uint64_t left;
 
     if (!scout->is_idle) {
@@ -319,8 +321,12 @@ void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
     /* acquire [S-TURN]: with the swap in ucs_scout_give() */
     while ((ucs_load_acquire(&scout->turn) == UCS_SCOUT_LOOKS) &&
            ((bell == NULL) || (ucs_load_relaxed(bell) == seen)) &&
-           ((left = ucs_scout_left(scout)) > 0)) {
+           ((left = ucs_scout_left(scout, woken)) > 0)) {
         ucs_scout_wait(scout, &scout->turn, UCS_SCOUT_LOOKS, bell, seen, left);
+        /* relaxed: what is queued with it is acquired before the step */
+        woken = (ucs_load_relaxed(&scout->word) == UCS_SCOUT_NOTIFIED) ?
+                        ucs_min(woken, ucs_clock_now()) :
+                        UINT64_MAX;
     }
     /* acquire [S-TURN]: likewise, if it came with the bell */
     scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);

@@ -28,7 +28,8 @@
 
 BEGIN_C_DECLS
 
-/** Nanoseconds after its time at which a turn comes although no core is idle. A
+/** Nanoseconds after its time at which a turn comes although no core is idle, and between
+ *  two looks of the helper at that time and at wake-ups, for the scout may not run. A
  *  step a second takes a rank some ten microseconds, and bounds how late the
  *  helper learns and serves memory events. */
 #define UCS_SCOUT_OVERDUE_NS UINT64_C(1000000000)

@@ -68,6 +68,38 @@ TEST_F(test_scout, that_never_runs_holds_up_what_is_due_for_a_second)
     EXPECT_LE(ucs_clock_now() - begin, 10 * MS + 3 * UCS_SCOUT_OVERDUE_NS);
 }
 
+TEST_F(test_scout, that_never_runs_does_not_hold_up_a_sooner_time)
+{
+    uint64_t begin = ucs_clock_now();
+
+    ucs_scout_serve(m_scout);
+    ucs_scout_done(m_scout, UINT64_MAX);
+    std::thread teller([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        ucs_scout_advance(m_scout, ucs_clock_now());
+    });
+    await();
+    teller.join();
+    EXPECT_GE(ucs_clock_now() - begin, 10 * MS + UCS_SCOUT_OVERDUE_NS);
+    EXPECT_LE(ucs_clock_now() - begin, 3 * UCS_SCOUT_OVERDUE_NS);
+}
+
+TEST_F(test_scout, that_never_runs_does_not_hold_up_a_wake_up)
+{
+    uint64_t begin = ucs_clock_now();
+
+    ucs_scout_serve(m_scout);
+    ucs_scout_done(m_scout, UINT64_MAX);
+    std::thread waker([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        ucs_scout_wake(m_scout);
+    });
+    await();
+    waker.join();
+    EXPECT_GE(ucs_clock_now() - begin, UCS_SCOUT_OVERDUE_NS);
+    EXPECT_LE(ucs_clock_now() - begin, 4 * UCS_SCOUT_OVERDUE_NS);
+}
+
 TEST_F(test_scout, that_never_runs_does_not_hold_up_the_bell)
 {
     uint64_t begin = ucs_clock_now();

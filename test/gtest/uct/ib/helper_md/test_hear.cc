@@ -139,7 +139,7 @@ TEST_F(test_idle, where_there_is_stack_for_it)
     EXPECT_EQ(UCS_IDLE_NOT_TAKEN, on_fiber);
 
     pthread_attr_init(&small);
-    for (size_t size : {48 << 10, 256 << 10}) {
+    for (size_t size : {64 << 10, 256 << 10}) {
         ASSERT_EQ(0, pthread_attr_setstacksize(&small, size));
         ASSERT_EQ(0, pthread_create(&thread, &small, [](void*) {
             return (void*)(intptr_t)step();
