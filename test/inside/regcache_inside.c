@@ -259,7 +259,7 @@ static const char *ucs_regcache_quiet_check(ucs_regcache_h cache,
     UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.seen));
     UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.kept));
     UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.barred));
-    UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.still));
+    UCS_REGCACHE_REQUIRE(ucs_extents_is_valid(&cache->memory.untouched));
     UCS_REGCACHE_REQUIRE(ucs_regcache_rq_is_valid(&cache->plan.rq));
     return NULL;
 }

@@ -24,7 +24,7 @@ ucs_regcache_forget(ucs_regcache_h cache, uintptr_t address, size_t length,
     int is_called   = ucs_regcache_forget_range(cache, start, end, now);
 
     if (fate == UCS_REGCACHE_FATE_GOING) {
-        ucs_extents_remove(&cache->memory.still, start, end);
+        ucs_extents_remove(&cache->memory.untouched, start, end);
     } else if (fate == UCS_REGCACHE_FATE_MAPPED) {
         ucs_regcache_cover_mapped(cache, start, end);
     }
@@ -137,7 +137,7 @@ void ucs_regcache_distrust(ucs_regcache_h cache, unsigned reason)
         ucs_regcache_note_event(cache, 0, UINTPTR_MAX, now);
     }
     ucs_extents_remove(&cache->memory.kept, 0, UINTPTR_MAX);
-    ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);
+    ucs_extents_remove(&cache->memory.untouched, 0, UINTPTR_MAX);
     ucs_regcache_unlock(cache);
 
     /* To reclaim, and to look when it may be trusted again */

@@ -121,7 +121,7 @@ ucs_status_t ucs_regcache_create(const ucs_regcache_params_t *params,
 err_destroy_dq:
     ucs_dq_destroy(cache->use.queue);
 err_free:
-    ucs_extents_cleanup(&cache->memory.still);
+    ucs_extents_cleanup(&cache->memory.untouched);
     ucs_own_free(cache);
     return status;
 }
@@ -147,7 +147,7 @@ void ucs_regcache_destroy(ucs_regcache_h cache)
     for (i = 0; i < UCS_REGCACHE_GIVEN; ++i) {
         ucs_extents_cleanup(&cache->memory.given[i].bytes);
     }
-    ucs_extents_cleanup(&cache->memory.still);
+    ucs_extents_cleanup(&cache->memory.untouched);
     ucs_extents_cleanup(&cache->memory.barred);
     ucs_extents_cleanup(&cache->memory.kept);
     ucs_extents_cleanup(&cache->memory.seen);

@@ -26,7 +26,7 @@
  * being there. The event comes before that, and dooms the cover; but a cover
  * that is begun between the event and the unmapping itself would outlive it.
  * So pages that an event has touched are in no cover until they are mapped anew
- * or asked for, when whatever became of them is over (memory.still has all
+ * or asked for, when whatever became of them is over (memory.untouched has all
  * others).
  */
 
@@ -41,14 +41,14 @@ ucs_status_t ucs_regcache_cover_init(ucs_regcache_h cache,
     }
 
     /* Events may come before anything else hands over nodes */
-    while (cache->memory.still.spares < UCS_EXTENTS_SPARES) {
+    while (cache->memory.untouched.spares < UCS_EXTENTS_SPARES) {
         node = ucs_own_alloc(sizeof(*node));
         if (node == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        ucs_extents_give(&cache->memory.still, node);
+        ucs_extents_give(&cache->memory.untouched, node);
     }
-    ucs_extents_add(&cache->memory.still, cache->config.page_mask + 1,
+    ucs_extents_add(&cache->memory.untouched, cache->config.page_mask + 1,
                     (UINTPTR_MAX >> 16) & ~cache->config.page_mask);
     return UCS_OK;
 }
@@ -235,7 +235,7 @@ void ucs_regcache_cover_asked(ucs_regcache_h cache,
     if (cache->config.cover.kind == UCS_REGCACHE_COVER_OFF) {
         return;
     }
-    ucs_extents_add(&cache->memory.still, request->first, request->last);
+    ucs_extents_add(&cache->memory.untouched, request->first, request->last);
     if (ucs_regcache_cover_is_own(cache, request->flags) &&
         !ucs_extents_covers(&cache->memory.seen, request->first,
                             request->last)) {
@@ -250,7 +250,7 @@ void ucs_regcache_cover_mapped(ucs_regcache_h cache, uintptr_t start,
     if ((cache->config.cover.kind != UCS_REGCACHE_COVER_OFF) &&
         (ucs_load_relaxed(&cache->distrust) == 0) && (start > 0) &&
         (start < end)) {
-        ucs_extents_add(&cache->memory.still, start, end);
+        ucs_extents_add(&cache->memory.untouched, start, end);
     }
 }
 

@@ -53,7 +53,7 @@ void ucs_regcache_cover_behind_by(ucs_regcache_h cache,
     if (cache->env.inspect != NULL) {
         ucs_regcache_cover_cut(&cache->memory.kept, last, &start, &end);
     }
-    ucs_regcache_cover_cut(&cache->memory.still, last, &start, &end);
+    ucs_regcache_cover_cut(&cache->memory.untouched, last, &start, &end);
     if (end <= whole->last) {
         return;
     }
@@ -82,7 +82,7 @@ void ucs_regcache_cover_before_by(ucs_regcache_h cache,
     if (cache->env.inspect != NULL) {
         ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
     }
-    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
+    ucs_regcache_cover_cut(&cache->memory.untouched, whole->first, &start, &end);
     while ((start < whole->first) &&
            ((region = ucs_regcache_cover_first(cache, start, whole->first)) !=
             NULL)) {
@@ -145,7 +145,7 @@ void ucs_regcache_cover_overlap(ucs_regcache_h cache,
     if (cache->env.inspect != NULL) {
         ucs_regcache_cover_cut(&cache->memory.kept, whole->first, &start, &end);
     }
-    ucs_regcache_cover_cut(&cache->memory.still, whole->first, &start, &end);
+    ucs_regcache_cover_cut(&cache->memory.untouched, whole->first, &start, &end);
     whole->first = ucs_min(whole->first, start);
     whole->last  = ucs_max(whole->last, end);
     whole->start = ucs_min(whole->start, whole->first);

@@ -417,7 +417,7 @@ int ucs_regcache_walk_ahead(ucs_regcache_h cache, unsigned number,
     if (*region_p != NULL) {
         return 1;
     }
-    if (!ucs_extents_covers(&cache->memory.still, request->first,
+    if (!ucs_extents_covers(&cache->memory.untouched, request->first,
                             request->last)) {
         return 0;
     }

@@ -113,12 +113,12 @@ static ucs_status_t ucs_regcache_order_init(ucs_regcache_h cache, unsigned max,
     }
     status = ucs_predict_order_create(&predict, &order->predictor);
     if (status != UCS_OK) {
-        goto err_free_homes;
+        goto err_free_buffers;
     }
     *state_p = order;
     return UCS_OK;
 
-err_free_homes:
+err_free_buffers:
     ucs_own_free(order->buffers.list);
 err_free:
     ucs_own_free(order);

@@ -52,11 +52,11 @@ typedef struct ucs_regcache_given {
 
 /** What is known of memory, by pages. Protected by the index lock. */
 typedef struct ucs_regcache_memory {
-    ucs_extents_t seen;   /* was registered once and is still mapped */
-    ucs_extents_t kept;   /* its registration may outlive its use */
-    ucs_extents_t barred; /* it may not */
-    ucs_extents_t still;  /* no event has touched it, or it was mapped or asked
-                             for since; empty without covers */
+    ucs_extents_t seen;      /* was registered once and is still mapped */
+    ucs_extents_t kept;      /* its registration may outlive its use */
+    ucs_extents_t barred;    /* it may not */
+    ucs_extents_t untouched; /* no event has touched it, or it was mapped or asked
+                                for since; empty without covers */
     ucs_regcache_given_t given[UCS_REGCACHE_GIVEN];
     unsigned      cover_failures; /* covers that were refused */
     int           has_covers;     /* there was one: more may be pinned than was

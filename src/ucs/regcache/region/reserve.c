@@ -27,7 +27,7 @@ typedef struct ucs_regcache_supply {
 static ucs_extents_t *ucs_regcache_reserve_set(ucs_regcache_h cache, unsigned i)
 {
     ucs_extents_t *sets[] = {&cache->memory.seen, &cache->memory.kept,
-                             &cache->memory.barred, &cache->memory.still};
+                             &cache->memory.barred, &cache->memory.untouched};
 
     return (i < 4) ? sets[i] : &cache->memory.given[i - 4].bytes;
 }

@@ -442,7 +442,7 @@ static void ucs_regcache_strike_all(ucs_regcache_h cache)
 {
     cache->is_struck |= ucs_regcache_forget_range(cache, 0, UINTPTR_MAX,
                                                   ucs_regcache_now(cache));
-    ucs_extents_remove(&cache->memory.still, 0, UINTPTR_MAX);
+    ucs_extents_remove(&cache->memory.untouched, 0, UINTPTR_MAX);
     /* release [R-GATE]: pairs with the acquire in get */
     (void)ucs_and_acq_rel(&cache->gate, ~(uint32_t)UCS_REGCACHE_GATE_EVENT);
 }

@@ -157,7 +157,7 @@ int ucs_regcache_strike_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end);
 
 /** The same, and forget what is known of the range's memory, but for whether an
- *  event is under way there (memory.still). */
+ *  event is under way there (memory.untouched). */
 int ucs_regcache_forget_range(ucs_regcache_h cache, uintptr_t start,
                               uintptr_t end, uint64_t now);
 
