@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include <alloca.h>
 #include <pthread.h>
 #include <ucontext.h>
 
@@ -32,6 +33,22 @@ protected:
             std::this_thread::yield();
         }
         return done;
+    }
+
+    /* With so many bytes left of the thread's stack */
+    static __attribute__((noinline)) int step_with(size_t left)
+    {
+        char *here = (char*)__builtin_frame_address(0);
+        pthread_attr_t attr;
+        void *stack;
+        size_t size;
+
+        pthread_getattr_np(pthread_self(), &attr);
+        pthread_attr_getstack(&attr, &stack, &size);
+        pthread_attr_destroy(&attr);
+        volatile char *taken = (char*)alloca(here - (char*)stack - left);
+        taken[0]             = 0;
+        return step();
     }
 
     /* Threads that wait all the time; @a yields: and let others run in between,
@@ -124,9 +141,6 @@ TEST_F(test_idle, where_there_is_stack_for_it)
     static ucontext_t back, fiber;
     static int on_fiber;
     std::vector<char> stack(256 << 10);
-    pthread_attr_t small;
-    pthread_t thread;
-    void *result;
 
     attach(lower);
     EXPECT_EQ(UCS_IDLE_HEARD, step());
@@ -138,17 +152,11 @@ TEST_F(test_idle, where_there_is_stack_for_it)
     swapcontext(&back, &fiber);
     EXPECT_EQ(UCS_IDLE_NOT_TAKEN, on_fiber);
 
-    pthread_attr_init(&small);
-    for (size_t size : {64 << 10, 256 << 10}) {
-        ASSERT_EQ(0, pthread_attr_setstacksize(&small, size));
-        ASSERT_EQ(0, pthread_create(&thread, &small, [](void*) {
-            return (void*)(intptr_t)step();
-        }, nullptr));
-        pthread_join(thread, &result);
-        EXPECT_EQ((size > 64 << 10) ? UCS_IDLE_HEARD : UCS_IDLE_NOT_TAKEN,
-                  (intptr_t)result);
+    for (size_t left : {32 << 10, 128 << 10}) {
+        intptr_t result = 0;
+        std::thread([&] { result = step_with(left); }).join();
+        EXPECT_EQ((left > 64 << 10) ? UCS_IDLE_HEARD : UCS_IDLE_NOT_TAKEN, result);
     }
-    pthread_attr_destroy(&small);
 }
 
 /* What MPI_Finalize() does while another thread still waits: a domain goes that
