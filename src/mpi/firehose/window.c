@@ -24,6 +24,7 @@ static size_t firehose_mpi_memory(void)
     const char *value = getenv("FIREHOSE_MPI_MEMORY"), *at;
     static const char units[] = "kKmMgG";
     unsigned long long number;
+    unsigned shift;
     char *end;
 
     if (value == NULL) {
@@ -31,14 +32,16 @@ static size_t firehose_mpi_memory(void)
     }
     number = strtoull(value, &end, 10);
     at     = (*end == '\0') ? NULL : strchr(units, *end);
+    shift  = (at == NULL) ? 0 : 10 * ((at - units) / 2 + 1);
     if ((end == value) || (*value == '-') || ((*end != '\0') && (at == NULL)) ||
-        ((at != NULL) && (end[1] != '\0'))) {
+        ((at != NULL) && (end[1] != '\0')) ||
+        ((number << shift) >> shift != number)) {
         fprintf(stderr, "firehose: FIREHOSE_MPI_MEMORY: '%s' is not valid, "
                         "allowed: bytes with an optional k, m or g; taken as "
                         "%lu\n", value, FIREHOSE_MPI_MEMORY);
         return FIREHOSE_MPI_MEMORY;
     }
-    return number << ((at == NULL) ? 0 : 10 * ((at - units) / 2 + 1));
+    return number << shift;
 }
 
 /* --- Windows -------------------------------------------------------------- */

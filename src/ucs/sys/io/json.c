@@ -107,8 +107,8 @@ void ucs_json_print(ucs_json_t *json, const char *key, const char *format, ...)
 
 void ucs_json_number(ucs_json_t *json, const char *key, double value)
 {
-    char text[32];
-    char *point;
+    char text[64];
+    char *point, *rest;
 
     if (!isfinite(value)) {
         ucs_json_print(json, key, "null");
@@ -116,9 +116,12 @@ void ucs_json_number(ucs_json_t *json, const char *key, double value)
     }
 
     snprintf(text, sizeof(text), "%.12g", value);
-    point = strpbrk(text, ",");
-    if (point != NULL) {
+    point = text + strspn(text, "-0123456789");
+    if ((*point != '\0') && (*point != 'e')) {
+        /* The locale's point, which may take several bytes */
+        rest   = point + strcspn(point, "0123456789");
         *point = '.';
+        memmove(point + 1, rest, strlen(rest) + 1);
     }
 
     ucs_json_print(json, key, "%s", text);

@@ -11,6 +11,7 @@
 #include <ucs/sys/clock.h>
 #include <ucs/sys/math.h>
 
+#include <fenv.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,9 @@ static void *ucs_thread_main(void *arg)
 
     ucs_thread_self_is_helper = 1;
     ucs_spawn_enter();
+    /* A program's traps of floating-point exceptions, which a thread inherits, are not
+     * for our numbers */
+    (void)fesetenv(FE_DFL_ENV);
     pthread_setname_np(pthread_self(), UCS_THREAD_NAME);
     prctl(PR_SET_TIMERSLACK, 1ul, 0, 0, 0);
     ucs_slice_lengthen();

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <thread>
 
+#include <fenv.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,7 +52,8 @@ protected:
 
     virtual uint64_t on_step(uint64_t)
     {
-        m_tid = syscall(SYS_gettid);
+        m_traps = fegetexcept();
+        m_tid   = syscall(SYS_gettid);
         return UINT64_MAX;
     }
 
@@ -103,6 +105,7 @@ protected:
     std::condition_variable m_changed;
     unsigned                m_steps = 0;
     std::atomic<pid_t>      m_tid{0};
+    std::atomic<int>        m_traps{-1}; /* of floating-point exceptions */
 };
 
 #endif
