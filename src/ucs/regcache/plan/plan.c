@@ -152,12 +152,6 @@ void ucs_regcache_plan_deregister(ucs_regcache_h cache,
         return;
     }
 
-    if (ucs_regcache_windows_keep(cache, region)) {
-        ucs_regcache_plan_why(cache, region, UCS_REGCACHE_HELD_AHEAD,
-                              UCS_REGCACHE_TIME_NEVER);
-        return;
-    }
-
     if (earliest != UCS_REGCACHE_TIME_NEVER) {
         ucs_regcache_terms(cache, region, &terms);
         if (!ucs_predict_may_deregister(ucs_regcache_now(cache), &terms,

@@ -314,11 +314,6 @@ void ucs_regcache_windows_serve(ucs_regcache_h cache);
  *  from together. */
 int ucs_regcache_windows_use(ucs_regcache_h cache, const ucs_use_t *use);
 
-/** Nobody expects this region any more. @return Nonzero if a walk is in it: it
- *  stays until that has left. */
-int ucs_regcache_windows_keep(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region);
-
 /** @return Nonzero if a walk is in the region, or just before it. */
 int ucs_regcache_windows_is_in(ucs_regcache_h cache,
                                const ucs_regcache_region_t *region);

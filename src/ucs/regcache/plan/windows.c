@@ -75,12 +75,3 @@ int ucs_regcache_windows_is_in(ucs_regcache_h cache,
     ucs_regcache_unlock(cache);
     return is_in;
 }
-
-int ucs_regcache_windows_keep(ucs_regcache_h cache,
-                              ucs_regcache_region_t *region)
-{
-    return ucs_load_relaxed(&region->is_window) &&
-           ucs_regcache_windows_is_in(cache, region) &&
-           (ucs_regcache_windows_get(&cache->plan.windows, region,
-                                     ucs_regcache_region_gen(region)) != NULL);
-}
