@@ -76,7 +76,7 @@ static void *shared_main(void *arg)
     return NULL;
 }
 
-/* Whoever takes a message has all of it and nothing else */
+/* A thread that takes a message has all of it and nothing else */
 static void shared_messages(void)
 {
     MPI_Request requests[NUM_ROOMS];

@@ -472,11 +472,10 @@ ucs_regcache_get_slow(ucs_regcache_h cache, void *address, size_t length,
             }
             break;
         case UCS_REGCACHE_FOUND_NONE:
-            return ucs_regcache_miss(cache, &request, &lookup, &loss, memh_p);
         case UCS_REGCACHE_FOUND_COALESCED:
             status = ucs_regcache_miss(cache, &request, &lookup, &loss, memh_p);
-            if (status == UCS_OK) {
-                return UCS_OK;
+            if ((status == UCS_OK) || (found == UCS_REGCACHE_FOUND_NONE)) {
+                return status;
             }
             may_coalesce = 0; /* what was asked for may still be had */
             break;

@@ -17,10 +17,10 @@
  * SCHED_IDLE, so it runs only if its core is idle, or at a tick for some
  * microseconds. So it offers its core first, and if nothing takes it, it wakes
  * the helper, which the kernel puts on that core or another idle one, and waits
- * until the helper's step is over. The helper keeps its normal priority. In class SCHED_IDLE it could lose its core in the middle
- * of a step, holding a lock or a registration that a rank waits for, until all
- * others sleep: an ordinary user cannot leave the class, and a waiting thread
- * cannot lend its priority.
+ * until the helper's step is over. The helper keeps its normal priority. In class
+ * SCHED_IDLE it could lose its core in the middle of a step, holding a lock or a
+ * registration that a rank waits for, until all others sleep: an ordinary user
+ * cannot leave the class, and a waiting thread cannot lend its priority.
  * This way a helper without an idle core has nothing under way.
  *
  * docs/node.md has what was measured of both ways.
