@@ -350,15 +350,17 @@ TEST_F(test_ahead, a_window_gains_no_access)
     make(UCS_REGCACHE_COVER_LOCAL);
     w->open();
     for (unsigned round = 0; round < 3; ++round) {
-        walk(0, 200, LOCAL);
-        w->advance(60000 * MS); /* none is registered any more */
+        walk(0, 200, LOCAL | regcache_world::REMOTE_GET);
+        w->advance(5000 * MS);
     }
-    EXPECT_EQ(0u, live());
-    for (unsigned i = 0; i + 12 <= 200; i += 13) { /* windows have 16 */
-        ucs_regcache_memh_t memh = w->get(piece(i), 12 * length, 1, REMOTE);
-        EXPECT_EQ(12 * length, w->live.at((uintptr_t)memh).length) << i;
-        w->put(memh);
+    /* Windows of 6 and 7 steps are registered ahead of one that may only be read,
+     * and serve whoever asks for half of one */
+    largest = 0;
+    length  = 4 * length;
+    for (intptr_t i = 0; i + 4 < 200; i += 4) {
+        step(i);
     }
+    EXPECT_EQ(length, largest);
 }
 
 TEST_F(test_ahead, off_is_off)
