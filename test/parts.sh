@@ -210,7 +210,7 @@ sharded() { GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=$HALF "$@"; }
 # exclude each other, so of uct_ib it could run the lesser half.
 rooms_of_threads="ucs_sys ucs_node ucs_regcache uct_sm ucp_door"
 other_rooms="bench tools ucs_datastruct ucs_predict ucs_trace ucp_firehose
-ucp_pipeline ucp_wire uct_ib"
+ucp_pipeline ucp_wire uct_door uct_ib"
 
 # Suites of unit tests that take long and start no thread (`strace -f -e clone3` shows
 # it): ThreadSanitizer has nothing to say of them

@@ -6,7 +6,7 @@
 gtest_tests = \
 	ucs/sys/address_space.h \
 	ucs/sys/test_clock.cc \
-	ucs/sys/test_dead.cc \
+	ucs/sys/proc/test_dead.cc \
 	ucs/sys/test_exit_mutex.cc \
 	ucs/sys/test_hash.cc \
 	ucs/sys/test_listeners.cc \
@@ -15,18 +15,18 @@ gtest_tests = \
 	ucs/sys/test_maps.cc \
 	ucs/sys/test_own_fd.cc \
 	ucs/sys/test_own_memory.cc \
-	ucs/sys/test_process.cc \
-	ucs/sys/test_scout.cc \
-	ucs/sys/test_slice.cc \
+	ucs/sys/proc/test_process.cc \
+	ucs/sys/proc/test_scout.cc \
+	ucs/sys/proc/test_slice.cc \
 	ucs/sys/test_sink.cc \
-	ucs/sys/test_spawn.cc \
-	ucs/sys/test_stack.cc \
+	ucs/sys/proc/test_spawn.cc \
+	ucs/sys/proc/test_stack.cc \
 	ucs/sys/test_stream.cc \
-	ucs/sys/test_thread.cc \
-	ucs/sys/test_thread_idle.cc \
-	ucs/sys/test_thread_jobs.cc \
-	ucs/sys/test_waited.cc \
-	ucs/sys/thread_fixture.h \
+	ucs/sys/proc/test_thread.cc \
+	ucs/sys/proc/test_thread_idle.cc \
+	ucs/sys/proc/test_thread_jobs.cc \
+	ucs/sys/proc/test_waited.cc \
+	ucs/sys/proc/thread_fixture.h \
 	ucs/datastruct/test_dq.cc \
 	ucs/datastruct/test_heap.cc \
 	ucs/datastruct/test_itree.cc \
@@ -53,27 +53,27 @@ gtest_tests = \
 	ucs/node/test_node_cores.cc \
 	ucs/node/test_node_damage.cc \
 	ucs/node/test_node_processes.cc \
-	ucs/regcache/hear_fixture.h \
-	ucs/regcache/order_fixture.h \
+	ucs/regcache/announce/hear_fixture.h \
+	ucs/regcache/policy/order_fixture.h \
 	ucs/regcache/regcache_fixture.h \
 	ucs/regcache/regcache_world.h \
 	ucs/regcache/regions.h \
-	ucs/regcache/test_ahead.cc \
-	ucs/regcache/test_announce.cc \
-	ucs/regcache/test_coalesce.cc \
-	ucs/regcache/test_cover.cc \
+	ucs/regcache/cover/test_ahead.cc \
+	ucs/regcache/announce/test_announce.cc \
+	ucs/regcache/cover/test_coalesce.cc \
+	ucs/regcache/cover/test_cover.cc \
 	ucs/regcache/test_drops.cc \
 	ucs/regcache/test_inspect.cc \
 	ucs/regcache/test_limits.cc \
 	ucs/regcache/test_lost_uses.cc \
 	ucs/regcache/test_memory.cc \
-	ucs/regcache/test_policy_order.cc \
-	ucs/regcache/test_policy_overlap.cc \
+	ucs/regcache/policy/test_policy_order.cc \
+	ucs/regcache/policy/test_policy_overlap.cc \
 	ucs/regcache/test_regcache.cc \
 	ucs/regcache/test_regcache_lru.cc \
 	ucs/regcache/test_room.cc \
 	ucs/regcache/test_rq.cc \
-	ucs/regcache/test_hear.cc \
+	ucs/regcache/announce/test_hear.cc \
 	ucs/regcache/test_soft.cc \
 	ucs/regcache/test_speculation.cc \
 	ucs/regcache/test_use.cc \
@@ -101,38 +101,38 @@ gtest_tests = \
 	uct/ib/helper_md/device/test_device_types.cc \
 	uct/ib/helper_md/decorator_fixture.h \
 	uct/ib/helper_md/fake_lower.h \
-	uct/ib/helper_md/far_place.h \
+	uct/ib/helper_md/watch/far_place.h \
 	uct/ib/helper_md/generation_lower.h \
-	uct/ib/helper_md/held_lock.h \
-	uct/ib/helper_md/json_check.h \
+	uct/ib/helper_md/watch/held_lock.h \
+	uct/ib/helper_md/report/json_check.h \
 	uct/ib/helper_md/log_capture.h \
-	uct/ib/helper_md/monitor_fixture.h \
+	uct/ib/helper_md/watch/monitor_fixture.h \
 	uct/ib/helper_md/plain_config.h \
 	uct/ib/helper_md/quiet_fork.h \
 	uct/ib/helper_md/run_again.h \
 	uct/ib/helper_md/test_allocator.cc \
-	uct/ib/helper_md/test_config.cc \
+	uct/ib/helper_md/config/test_config.cc \
 	uct/ib/helper_md/test_decorator.cc \
 	uct/ib/helper_md/test_deserted.cc \
 	uct/ib/helper_md/test_device_limits.cc \
 	uct/ib/helper_md/test_domains.cc \
-	uct/ib/helper_md/test_events.cc \
+	uct/ib/helper_md/watch/test_events.cc \
 	uct/ib/helper_md/test_generations.cc \
 	uct/ib/helper_md/test_hear.cc \
 	uct/ib/helper_md/test_interrupted.cc \
-	uct/ib/helper_md/test_loader.cc \
-	uct/ib/helper_md/test_monitor.cc \
-	uct/ib/helper_md/test_monitor_kept.cc \
-	uct/ib/helper_md/test_monitor_mappings.cc \
-	uct/ib/helper_md/test_monitor_refused.cc \
+	uct/door/test_loader.cc \
+	uct/ib/helper_md/watch/test_monitor.cc \
+	uct/ib/helper_md/watch/test_monitor_kept.cc \
+	uct/ib/helper_md/watch/test_monitor_mappings.cc \
+	uct/ib/helper_md/watch/test_monitor_refused.cc \
 	uct/ib/helper_md/test_node_domains.cc \
 	uct/ib/helper_md/test_node_engine.cc \
-	uct/ib/helper_md/test_preload.cc \
-	uct/ib/helper_md/test_preload_memory.cc \
-	uct/ib/helper_md/test_range.cc \
-	uct/ib/helper_md/test_report.cc \
-	uct/ib/helper_md/test_site.cc \
-	uct/ib/helper_md/test_trace_record.cc \
+	uct/door/test_preload.cc \
+	uct/door/test_preload_memory.cc \
+	uct/ib/helper_md/watch/test_range.cc \
+	uct/ib/helper_md/report/test_report.cc \
+	uct/ib/helper_md/config/test_site.cc \
+	uct/ib/helper_md/report/test_trace_record.cc \
 	uct/sm/pin_md/pin_md_fixture.h \
 	uct/sm/pin_md/test_pin_md.cc \
 	uct/sm/pin_md/test_pin_md_process.cc \

@@ -9,7 +9,7 @@
  * what carries the messages, and passes with the MPI alone.
  */
 
-#include "semantics.h"
+#include "semantics/semantics.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "order_fixture.h"
+#include "policy/order_fixture.h"
 
 /** Buffers that are worth nothing between their uses, which nothing foretells. */
 class test_regcache_drops : public test_regcache_order {

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "order_fixture.h"
+#include "policy/order_fixture.h"
 
 /** Why memory is held and time is lost: one buffer of 1 MB, unless a test has
  *  others, so that byte-seconds are its seconds. */

@@ -6,7 +6,7 @@
 #include <ucs/sys/mem/own_map.h>
 
 #include "address_space.h"
-#include "../../sanitized.h"
+#include <sanitized.h>
 
 #include <uct/ib/helper_md/quiet_fork.h>
 

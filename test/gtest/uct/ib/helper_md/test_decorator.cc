@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "decorator_fixture.h"
-#include "json_check.h"
+#include "report/json_check.h"
 #include "log_capture.h"
 
 #include <fstream>

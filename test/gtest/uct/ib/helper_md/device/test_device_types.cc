@@ -4,7 +4,7 @@
 #include "device_fixture.h"
 #include "mapping.h"
 
-#include <uct/ib/helper_md/far_place.h>
+#include <uct/ib/helper_md/watch/far_place.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 
 /* Whether the kernel lets this process watch memory */

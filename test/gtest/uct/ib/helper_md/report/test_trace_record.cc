@@ -1,8 +1,8 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "log_capture.h"
-#include "quiet_fork.h"
+#include "../log_capture.h"
+#include "../quiet_fork.h"
 
 #include <ucs/sys/clock.h>
 #include <ucs/sys/proc/thread.h>

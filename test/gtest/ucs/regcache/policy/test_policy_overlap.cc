@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "regcache_fixture.h"
+#include "../regcache_fixture.h"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "address_space.h"
+#include "../address_space.h"
 #include "thread_fixture.h"
 
 #include <sanitized.h>

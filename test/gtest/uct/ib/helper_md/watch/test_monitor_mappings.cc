@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "device/mapping.h"
+#include "../device/mapping.h"
 #include "held_lock.h"
-#include "log_capture.h"
+#include "../log_capture.h"
 #include "monitor_fixture.h"
 
 #include <uct/ib/helper_md/watch/calls.h>

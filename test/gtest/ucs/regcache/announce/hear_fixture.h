@@ -4,7 +4,7 @@
 #ifndef HEAR_FIXTURE_H_
 #define HEAR_FIXTURE_H_
 
-#include "regcache_fixture.h"
+#include "../regcache_fixture.h"
 
 /** What the program says before it registers, in virtual time. */
 class test_hear : public ::testing::Test {

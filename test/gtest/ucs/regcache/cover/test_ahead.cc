@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "regcache_world.h"
+#include "../regcache_world.h"
 
 #include <algorithm>
 #include <functional>

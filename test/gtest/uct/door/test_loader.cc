@@ -7,8 +7,8 @@
  * callback of dl_iterate_phdr(), all that the helper is asked for comes to an end.
  */
 
-#include "decorator_fixture.h"
-#include "../../../sanitized.h"
+#include "../ib/helper_md/decorator_fixture.h"
+#include <sanitized.h>
 
 #include <uct/ib/helper_md/hear.h>
 #include <uct/ib/helper_md/watch/events.h>

@@ -4,10 +4,10 @@
 #ifndef MONITOR_FIXTURE_H_
 #define MONITOR_FIXTURE_H_
 
-#include "fake_lower.h"
+#include "../fake_lower.h"
 #include "far_place.h"
-#include "plain_config.h"
-#include "quiet_fork.h"
+#include "../plain_config.h"
+#include "../quiet_fork.h"
 
 #include <test/own_proc.h>
 #include <uct/ib/helper_md/watch/monitor.h>

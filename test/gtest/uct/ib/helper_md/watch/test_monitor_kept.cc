@@ -2,7 +2,7 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "monitor_fixture.h"
-#include "../../../sanitized.h"
+#include <sanitized.h>
 
 #include <thread>
 #include <vector>

@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "decorator_fixture.h"
-#include "log_capture.h"
-#include "run_again.h"
+#include "../decorator_fixture.h"
+#include "../log_capture.h"
+#include "../run_again.h"
 
 #include <test/refuse_calls.h>
 #include <uct/ib/helper_md/watch/events.h>

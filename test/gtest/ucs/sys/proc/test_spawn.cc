@@ -4,8 +4,8 @@
 #include <ucs/sys/mem/own_memory.h>
 #include <ucs/sys/proc/spawn.h>
 
-#include "address_space.h"
-#include "../../sanitized.h"
+#include "../address_space.h"
+#include <sanitized.h>
 
 #include <gtest/gtest.h>
 

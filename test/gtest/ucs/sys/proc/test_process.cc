@@ -3,7 +3,7 @@
  */
 #include <uct/ib/helper_md/decorator_fixture.h>
 #include <uct/ib/helper_md/device/mapping.h>
-#include <uct/ib/helper_md/held_lock.h>
+#include <uct/ib/helper_md/watch/held_lock.h>
 #include <uct/ib/helper_md/log_capture.h>
 
 #include <ucs/sys/mem/maps.h>

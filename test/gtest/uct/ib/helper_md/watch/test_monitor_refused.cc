@@ -1,7 +1,7 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "log_capture.h"
+#include "../log_capture.h"
 #include "monitor_fixture.h"
 
 #include <test/refuse_calls.h>

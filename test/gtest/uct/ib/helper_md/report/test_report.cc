@@ -2,8 +2,8 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include "json_check.h"
-#include "log_capture.h"
-#include "quiet_fork.h"
+#include "../log_capture.h"
+#include "../quiet_fork.h"
 
 #include <uct/ib/helper_md/report/report.h>
 #include <uct/ib/helper_md/report/report_path.h>

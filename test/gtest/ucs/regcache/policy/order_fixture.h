@@ -4,7 +4,7 @@
 #ifndef ORDER_FIXTURE_H_
 #define ORDER_FIXTURE_H_
 
-#include "regcache_fixture.h"
+#include "../regcache_fixture.h"
 
 #include <random>
 

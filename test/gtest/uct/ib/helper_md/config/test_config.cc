@@ -1,9 +1,9 @@
 /*
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
-#include "log_capture.h"
-#include "quiet_fork.h"
-#include "run_again.h"
+#include "../log_capture.h"
+#include "../quiet_fork.h"
+#include "../run_again.h"
 
 #include <uct/base/uct_abi.h>
 #include <uct/ib/helper_md/config/helper_options.h>
