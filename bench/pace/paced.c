@@ -29,6 +29,7 @@ typedef struct paced_opts {
     const char         *compute;
     double             pace;
     size_t             piece;
+    const char         *walk;
 } paced_opts_t;
 
 /* What a rank tells; plain doubles, for MPI_Gather */
@@ -54,15 +55,25 @@ void paced_fatal(const paced_t *paced, const char *format, ...)
     exit(2);
 }
 
-/* @return @ref PACED_WORK_LAST if it is none */
-static unsigned paced_find_work(const char *text)
+/* @return @a count if it is none */
+static unsigned paced_find(const char *const *names, unsigned count,
+                           const char *text)
 {
     unsigned i;
 
-    for (i = 0; (i < PACED_WORK_LAST) && strcmp(text, paced_work_names[i]);
-         ++i) {
+    for (i = 0; (i < count) && strcmp(text, names[i]); ++i) {
     }
     return i;
+}
+
+static unsigned paced_find_work(const char *text)
+{
+    return paced_find(paced_work_names, PACED_WORK_LAST, text);
+}
+
+static unsigned paced_find_walk(const char *text)
+{
+    return paced_find(paced_walk_names, PACED_WALK_LAST, text);
 }
 
 /* @return 0, 1 after help, -1 after a line about what is wrong */
@@ -82,13 +93,15 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
          "FACTOR   of all computation [1]"},
         {"piece", BENCH_SIZE, &opts->piece, 4096, 1 << 27,
          "SIZE     of march, a power of two [64k, of class D 256k]"},
+        {"walk", BENCH_TEXT, &opts->walk, 0, 0,
+         "HOW      of march through its array: up, down or strided [up]"},
         {0}
     };
     const char *name;
     int ret;
 
     *opts = (paced_opts_t){.letter = "C", .seconds = 15, .compute = "asleep",
-                           .pace = 1};
+                           .pace = 1, .walk = "up"};
     ret   = bench_options_parse(
             "mpirun -n RANKS paced CODE [options]\n"
             "CODE is one of ft ft2d cg mg is bt sp lu halo march chain phases. "
@@ -101,11 +114,12 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
     opts->code = (name != NULL) ? paced_code_find(name) : NULL;
     if ((opts->code != NULL) && (strlen(opts->letter) == 1) &&
         (paced_find_work(opts->compute) != PACED_WORK_LAST) &&
+        (paced_find_walk(opts->walk) != PACED_WALK_LAST) &&
         ((opts->piece & (opts->piece - 1)) == 0)) {
         return 0;
     }
     if (!is_silent) {
-        fprintf(stderr, "paced: no such code, class, computation or piece; see --help\n");
+        fprintf(stderr, "paced: no such code, class, computation, piece or walk; see --help\n");
     }
     return -1;
 }
@@ -114,7 +128,7 @@ static void paced_setup(paced_t *paced, paced_opts_t *opts)
 {
     const paced_size_t *size;
 
-    paced_codes_set_piece(opts->piece);
+    paced_codes_set_march(opts->piece, paced_find_walk(opts->walk));
     if (paced_code_shape(opts->code, *opts->letter, paced->size, &paced->shape,
                          &size) != 0) {
         paced_fatal(paced, "%s of class %c cannot have %d ranks",

@@ -3,6 +3,8 @@
  */
 #include "paced_codes.h"
 
+#include <ucs/sys/math.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -87,11 +89,31 @@ static int halo_op(const sim_shape_t *shape, uint32_t rank,
  * March: a large array, one piece after the other
  */
 
-static uint64_t march_piece; /* 0: as of the class */
+/* Of a strided walk every so many pieces come after each other, as a rank's own blocks
+ * do where they are dealt out in turn */
+#define MARCH_STRIDE 16
 
-void paced_codes_set_piece(uint64_t bytes)
+static uint64_t march_piece; /* 0: as of the class */
+static paced_walk_t march_walk;
+
+const char *const paced_walk_names[] = {"up", "down", "strided"};
+
+void paced_codes_set_march(uint64_t piece, paced_walk_t walk)
 {
-    march_piece = bytes;
+    march_piece = piece;
+    march_walk  = walk;
+}
+
+static uint64_t march_offset(const sim_shape_t *shape, uint64_t step)
+{
+    uint64_t rows = ucs_max(shape->phases / MARCH_STRIDE, 1);
+
+    if (march_walk == PACED_WALK_DOWN) {
+        step = shape->phases - 1 - step;
+    } else if (march_walk == PACED_WALK_STRIDED) {
+        step = (step % rows) * (shape->phases / rows) + step / rows;
+    }
+    return step * shape->bytes[0];
 }
 
 static int march_setup(sim_shape_t *shape, unsigned class_index, double scale)
@@ -114,7 +136,7 @@ static int march_op(const sim_shape_t *shape, uint32_t rank,
     }
     return (at->index == 1) &&
            sim_op_message(op, (sim_op_kind_t)PACED_OP_REDUCE, 0, 0, 10,
-                          sim_buffer(0) + at->phase * shape->bytes[0],
+                          sim_buffer(0) + march_offset(shape, at->phase),
                           shape->bytes[0]);
 }
 

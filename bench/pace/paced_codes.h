@@ -52,9 +52,19 @@ typedef struct paced_code {
 /** Ended by a name of NULL. */
 extern const paced_code_t paced_codes[];
 
+/** In which order a march comes to its pieces. */
+typedef enum paced_walk {
+    PACED_WALK_UP,
+    PACED_WALK_DOWN,
+    PACED_WALK_STRIDED, /**< With 15 between two, which come in later rounds */
+    PACED_WALK_LAST
+} paced_walk_t;
+
+extern const char *const paced_walk_names[];
+
 /** Bytes of a march's piece, a power of two from a page to its array; 0: as of the
  *  class. Before shapes are made. */
-void paced_codes_set_piece(uint64_t bytes);
+void paced_codes_set_march(uint64_t piece, paced_walk_t walk);
 
 /** @return The code of this name, or NULL. */
 const paced_code_t *paced_code_find(const char *name);

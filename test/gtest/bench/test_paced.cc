@@ -153,6 +153,39 @@ TEST_F(test_paced, a_gather_gives_back)
     }
 }
 
+/* A march comes to each piece once a pass, whatever its way */
+TEST_F(test_paced, each_walk_comes_to_all)
+{
+    const paced_code_t *code = paced_code_find("march");
+
+    for (int walk = 0; walk < PACED_WALK_LAST; ++walk) {
+        for (uint64_t piece : {64 << 10, 16 << 20}) { /* of 128 MB: also of 8 */
+            std::vector<uint64_t> order;
+            sim_shape_t shape;
+            sim_cursor_t at;
+            sim_op_t op;
+
+            paced_codes_set_march(piece, (paced_walk_t)walk);
+            ASSERT_TRUE(shape_of(code, 'C', 2, &shape));
+            sim_cursor_init(&shape, &at);
+            while (sim_cursor_next(&shape, 0, 1, &at, &op)) {
+                if ((unsigned)op.kind == PACED_OP_REDUCE) {
+                    order.push_back((op.address - sim_buffer(0)) / piece);
+                }
+            }
+            ASSERT_EQ((128u << 20) / piece, order.size());
+            const int64_t by[] = {1, -1, 16};
+            if (order.size() > 16) {
+                EXPECT_EQ(by[walk], (int64_t)(order[1] - order[0]));
+            }
+            std::set<uint64_t> all(order.begin(), order.end());
+            EXPECT_EQ(order.size(), all.size());
+            EXPECT_EQ(order.size() - 1, *all.rbegin());
+        }
+    }
+    paced_codes_set_march(0, PACED_WALK_UP);
+}
+
 /* A rank of two has the points of one of the class's job, and its messages are
  * of that order */
 TEST_F(test_paced, a_rank_has_its_share)
