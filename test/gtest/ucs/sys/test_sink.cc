@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -231,7 +232,17 @@ TEST_F(test_sink, a_reader_that_stopped_is_not_waited_for)
     while (write(fds[1], zeros, sizeof(zeros)) > 0) {
     }
     ASSERT_EQ(0, fcntl(fds[1], F_SETFL, 0));
+    /* It goes on in the end, so that who waits for it is told from who does not */
+    std::promise<void> written;
+    std::thread reader([&, done = written.get_future()] {
+        if (done.wait_for(std::chrono::seconds(5)) ==
+            std::future_status::timeout) {
+            EXPECT_LT(0, read(fds[0], zeros, sizeof(zeros)));
+        }
+    });
     EXPECT_FALSE(ucs_sink_write(fds[1], "text", 4));
+    written.set_value();
+    reader.join();
     close(fds[0]);
     close(fds[1]);
 }
