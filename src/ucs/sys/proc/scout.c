@@ -46,7 +46,7 @@ struct ucs_scout {
     int               is_idle;  /* there is a thread */
     int               has_turn; /* the helper has it; used by it only */
     int               no_waitv;
-    uint64_t          begun;    /* ns, when that turn began */
+    uint64_t          begun;    /* ns of its processor time, as that turn began */
     int               counts;   /* it is to be counted */
     uint64_t          took;     /* ns, the latest turn; 0: it is not counted */
     _Atomic(uint64_t) worked;   /* ns, all of them */
@@ -308,6 +308,15 @@ static uint64_t ucs_scout_left(ucs_scout_h scout, uint64_t woken)
     return (at > now) ? ucs_min(at - now, UCS_SCOUT_OVERDUE_NS) : 0;
 }
 
+/* A helper that has lost its processor, or sleeps, is in nobody's way */
+static uint64_t ucs_scout_used_ns(void)
+{
+    uint64_t ns;
+
+    (void)ucs_clock_read(CLOCK_THREAD_CPUTIME_ID, &ns);
+    return ns;
+}
+
 void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
 {
     uint64_t woken = UINT64_MAX;
@@ -330,7 +339,7 @@ void ucs_scout_await(ucs_scout_h scout, _Atomic(uint32_t) *bell, uint32_t seen)
     }
     /* acquire [S-TURN]: likewise, if it came with the bell */
     scout->has_turn = (ucs_load_acquire(&scout->turn) == UCS_SCOUT_GIVES);
-    scout->begun    = ucs_clock_now();
+    scout->begun    = ucs_scout_used_ns();
     scout->counts   = 0;
 }
 
@@ -345,7 +354,7 @@ void ucs_scout_done(ucs_scout_h scout, uint64_t at)
     }
     ucs_store_relaxed(&scout->at, at);
     if (scout->has_turn) {
-        scout->took = scout->counts ? ucs_clock_now() - scout->begun : 0;
+        scout->took = scout->counts ? ucs_scout_used_ns() - scout->begun : 0;
     }
     /* release [S-TURN]: both times are seen with it by ucs_scout_give() */
     if (scout->has_turn &&

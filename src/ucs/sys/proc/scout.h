@@ -98,9 +98,9 @@ uint64_t ucs_scout_cpu_ns(ucs_scout_h scout);
 void ucs_scout_count(ucs_scout_h scout);
 
 /**
- * How long have the turns taken that were counted, and how much of that has some
- * process waited for a processor (waited.h)? That is known when a core is idle again.
- * Any thread.
+ * How much processor time have the turns taken that were counted, and for how much of
+ * that has some process waited (waited.h)? That is known when a core is idle again. Any
+ * thread.
  *
  * @param [out] worked_ns   Nanoseconds since the start.
  * @param [out] delayed_ns  Likewise, at most @a worked_ns.
