@@ -304,39 +304,44 @@ static void tool_try_set_costs(tool_try_t *try)
     }
 }
 
-const replay_figures_t *tool_try_forecast(const tool_try_t *try,
-                                          ucs_regcache_policy_t policy)
+const replay_figures_t *tool_try_figures(const tool_try_forecast_t *forecast,
+                                         ucs_regcache_policy_t policy)
 {
-    return &try->forecast.rows[REPLAY_ROW_POLICIES + policy].figures;
+    return &forecast->sum.rows[REPLAY_ROW_POLICIES + policy].figures;
 }
 
-double tool_try_price(const tool_try_t *try, ucs_regcache_policy_t policy)
+double tool_try_price(const tool_try_t *try, const tool_try_forecast_t *forecast,
+                      ucs_regcache_policy_t policy)
 {
-    const replay_figures_t *figures = tool_try_forecast(try, policy);
+    const replay_figures_t *figures = tool_try_figures(forecast, policy);
 
-    return replay_price(&try->forecast, figures, &try->options) -
-           figures->first_ns / try->forecast.total_ns;
+    return replay_price(&forecast->sum, figures, &try->options) -
+           figures->first_ns / forecast->sum.total_ns;
 }
 
 /* The cheapest policies, if they are cheaper than leaving all pinned */
 static void tool_try_choose(tool_try_t *try)
 {
-    double leave = tool_try_price(try, UCS_REGCACHE_POLICY_LEAVE_PINNED);
+    const tool_try_forecast_t *forecast =
+            (try->longer.replayed > 0) ? &try->longer : &try->forecast;
+    double leave                        =
+            tool_try_price(try, forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED);
     ucs_regcache_policy_t policy;
+    double price;
     size_t i;
 
-    if (tool_try_forecast(try, UCS_REGCACHE_POLICY_LEAVE_PINNED)
+    if (tool_try_figures(&try->forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED)
                 ->stats.pinned_byte_ns <
-        TOOL_TRY_OWN_BYTES * try->forecast.total_ns) {
+        TOOL_TRY_OWN_BYTES * try->forecast.sum.total_ns) {
         return;
     }
     for (policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
-        if (!(tool_try_price(try, policy) < TOOL_TRY_GAIN * leave)) {
+        price = tool_try_price(try, forecast, policy);
+        if (!(price < TOOL_TRY_GAIN * leave)) {
             continue;
         }
         for (i = try->best_count; (i > 0) &&
-             (tool_try_price(try, policy) <
-              tool_try_price(try, try->best[i - 1])); --i) {
+             (price < tool_try_price(try, forecast, try->best[i - 1])); --i) {
             if (i < TOOL_TRY_CANDIDATES) {
                 try->best[i] = try->best[i - 1];
             }
@@ -355,33 +360,54 @@ static void tool_try_choose(tool_try_t *try)
 }
 
 /* Recordings are replayed for as long as the job took: there may be many */
-static int tool_try_replay(tool_try_t *try, const tool_list_t *traces)
+static void tool_try_replay(const tool_try_t *try, const tool_list_t *traces,
+                            tool_try_forecast_t *forecast)
 {
     replay_outcome_t *outcomes = tool_calloc(traces->count, sizeof(*outcomes));
     uint64_t since             = ucs_clock_now();
+    uint64_t took_ns           = 0;
+    replay_outcome_t *one;
     size_t i;
 
     for (i = 0; (i < traces->count) &&
-                ((i == 0) || (ucs_clock_now() - since < outcomes[0].elapsed_ns));
-         ++i) {
-        if (replay_file(traces->items[i], &try->options,
-                        &outcomes[try->replayed]) == 0) {
-            ++try->replayed;
+                ((i == 0) || (ucs_clock_now() - since < took_ns)); ++i) {
+        one = &outcomes[forecast->replayed];
+        if (replay_file(traces->items[i], &try->options, one) == 0) {
+            took_ns = one->elapsed_ns - one->then_ns;
+            ++forecast->replayed;
         }
     }
-    if (try->replayed > 0) {
-        replay_outcome_sum(outcomes, try->replayed, &try->forecast);
-        tool_try_choose(try);
+    if (forecast->replayed > 0) {
+        replay_outcome_sum(outcomes, forecast->replayed, &forecast->sum);
     }
     free(outcomes);
-    return (try->replayed > 0) ? 0 : -1;
+}
+
+/* The steady part goes on, for as long as one recording can be replayed in the job's
+ * time */
+static void tool_try_prolong(tool_try_t *try, const tool_list_t *traces,
+                             uint64_t replay_ns)
+{
+    uint64_t uses = tool_try_figures(&try->forecast, 0)->stats.uses;
+    double run_ns = try->forecast.sum.elapsed_ns;
+    double all_ns = ucs_min(TOOL_TRY_LONG * 1e9,
+                            run_ns * run_ns * try->forecast.replayed /
+                                    ucs_max(replay_ns, 1));
+
+    if ((all_ns > 2 * run_ns) &&
+        (uses >= TOOL_TRY_USES * try->forecast.replayed)) {
+        try->options.repeat.ns = (uint64_t)all_ns;
+        tool_try_replay(try, traces, &try->longer);
+        try->options.repeat.ns = 0;
+    }
 }
 
 static int tool_try_foretell(tool_try_t *try)
 {
     tool_list_t traces = TOOL_LIST_INITIALIZER;
     char buf[3][TOOL_UNITS_MAX];
-    int ret            = -1;
+    uint64_t since;
+    int has_forecast;
 
     tool_try_say(try, "measuring what a registration takes");
     tool_try_set_options(try);
@@ -399,15 +425,19 @@ static int tool_try_foretell(tool_try_t *try)
                  try->is_measured ? "" : " (not measured)",
                  tool_units_print_seconds(
                          try->options.params.lateness_ns * 1e-9, buf[2]));
-    if (traces.count > 0) {
-        ret = tool_try_replay(try, &traces);
+    since = ucs_clock_now();
+    tool_try_replay(try, &traces, &try->forecast);
+    has_forecast = (try->forecast.replayed > 0);
+    if (has_forecast) {
+        tool_try_prolong(try, &traces, ucs_clock_now() - since);
+        tool_try_choose(try);
     }
-    if ((ret == 0) && (try->plot != NULL)) {
+    if (has_forecast && (try->plot != NULL)) {
         try->lacks_plot = replay_plot(&try->options, traces.items[0],
                                       try->plot) != 0;
     }
     tool_list_cleanup(&traces);
-    return ret;
+    return has_forecast ? 0 : -1;
 }
 
 /* --- The command ---------------------------------------------------------- */

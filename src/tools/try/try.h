@@ -30,11 +30,26 @@
  *  not. */
 #define TOOL_TRY_OWN_BYTES 2e6
 
+/** A job is judged by so long a run, seconds: what is being learned in the first ones is
+ *  most of a run of some seconds. As long as other forecasts of the tree (bench/predict).
+ *  Halved and doubled: jobs that take a minute to learn are judged otherwise. */
+#define TOOL_TRY_LONG 600
+
+/** With fewer uses a rank nothing says that they go on like that. Halved and doubled: a
+ *  job of so few is judged otherwise. */
+#define TOOL_TRY_USES 16
+
 /** A run of the job. */
 typedef struct tool_try_run {
     ucs_regcache_policy_t policy;
     tool_merge_t          merge;
 } tool_try_run_t;
+
+/** What was foretold. */
+typedef struct tool_try_forecast {
+    replay_outcome_t sum;      /**< of the recordings that were replayed */
+    size_t           replayed; /**< so many were */
+} tool_try_forecast_t;
 
 typedef struct tool_try {
     tool_run_t         run;
@@ -52,21 +67,25 @@ typedef struct tool_try {
     size_t             run_count;
     int                is_measured; /**< the costs are this machine's */
     replay_options_t   options;
-    replay_outcome_t   forecast; /**< of all recordings that were replayed */
-    size_t             recordings, replayed;
-    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES + 1]; /**< by the forecast,
-                                                            the default first;
-                                                            then leave pinned */
+    size_t             recordings;
+    tool_try_forecast_t forecast; /**< of the first run */
+    tool_try_forecast_t longer;   /**< if it goes on as its steady part; of no
+                                       recording if that is not foretold */
+    ucs_regcache_policy_t best[TOOL_TRY_CANDIDATES + 1]; /**< by the longer
+                                                            forecast, the default
+                                                            first; then leave
+                                                            pinned */
     size_t             best_count;
 } tool_try_t;
 
-/** @return The forecast of a policy. */
-const replay_figures_t *tool_try_forecast(const tool_try_t *try,
-                                          ucs_regcache_policy_t policy);
+/** @return A policy's figures. */
+const replay_figures_t *tool_try_figures(const tool_try_forecast_t *forecast,
+                                         ucs_regcache_policy_t policy);
 
 /** @return By the forecast, what time lost and memory held cost together, as a
  *          share of the run; but for first uses, which nobody saves. */
-double tool_try_price(const tool_try_t *try, ucs_regcache_policy_t policy);
+double tool_try_price(const tool_try_t *try, const tool_try_forecast_t *forecast,
+                      ucs_regcache_policy_t policy);
 
 /** Print table and advice, or the object, to stdout. @return An exit status. */
 int tool_try_print(const tool_try_t *try);

@@ -16,6 +16,11 @@
  * others */
 #define TOOL_TRY_NOISE_MAX 0.1
 
+/* A buffer that is used less often than so many times in a run does not recur. Halved:
+ * one that is used once is said to be used every few seconds; doubled: one that is used
+ * every tenth of the run is said not to be. */
+#define TOOL_TRY_RECURS 4
+
 /* What a row shows, of a rank */
 typedef struct tool_try_row {
     ucs_regcache_policy_t policy;
@@ -85,30 +90,35 @@ static void tool_try_measured(const tool_try_t *try, size_t i,
 }
 
 static void tool_try_foretold(const tool_try_t *try,
+                              const tool_try_forecast_t *forecast,
                               ucs_regcache_policy_t policy,
                               tool_try_row_t *row)
 {
-    const ucs_regcache_stats_t *stats = &tool_try_forecast(try, policy)->stats;
+    const ucs_regcache_stats_t *stats =
+            &tool_try_figures(forecast, policy)->stats;
 
     row->policy        = policy;
     row->seconds       = 0;
     row->ratio         = 0;
-    row->peak          = (double)stats->pinned_peak_bytes / try->replayed;
-    row->average       = stats->pinned_byte_ns / try->forecast.elapsed_ns /
-                         try->replayed;
-    row->registrations = (double)stats->registrations / try->replayed;
+    row->peak          = (double)stats->pinned_peak_bytes / forecast->replayed;
+    row->average       = stats->pinned_byte_ns / forecast->sum.elapsed_ns /
+                         forecast->replayed;
+    row->registrations = (double)stats->registrations / forecast->replayed;
     row->ready         = tool_try_ready(stats->on_time, stats->uses,
                                         stats->cold);
-    row->price         = tool_try_price(try, policy);
+    row->price         = tool_try_price(try, forecast, policy);
 }
 
 /* --- Table ---------------------------------------------------------------- */
 
-static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
+/* @param after  Of a forecast: of a run of what length, or nothing */
+static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row,
+                               const char *after)
 {
     char buf[4][TOOL_UNITS_MAX];
-    char seconds[TOOL_UNITS_MAX] = "forecast", ratio[TOOL_UNITS_MAX] = "";
+    char seconds[TOOL_UNITS_MAX] = "forecast", ratio[TOOL_UNITS_MAX];
 
+    snprintf(ratio, sizeof(ratio), "%s", after);
     if (row->seconds > 0) {
         tool_units_print_seconds(row->seconds, seconds);
         if (row->policy != UCS_REGCACHE_POLICY_LEAVE_PINNED) {
@@ -130,7 +140,8 @@ static void tool_try_print_row(const tool_try_t *try, const tool_try_row_t *row)
 static void tool_try_leave(const tool_try_t *try, tool_try_row_t *row)
 {
     if (try->run_count == 0) {
-        tool_try_foretold(try, UCS_REGCACHE_POLICY_LEAVE_PINNED, row);
+        tool_try_foretold(try, &try->forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED,
+                          row);
         return;
     }
     tool_try_measured(try, 0, row);
@@ -138,30 +149,46 @@ static void tool_try_leave(const tool_try_t *try, tool_try_row_t *row)
                     tool_try_seconds(try, try->run_count - 1)) / 2;
 }
 
-static void tool_try_print_table(const tool_try_t *try)
+static void tool_try_print_forecast(const tool_try_t *try,
+                                    const tool_try_forecast_t *forecast,
+                                    const char *after)
 {
     tool_try_row_t row;
     ucs_regcache_policy_t policy;
+
+    for (policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
+        tool_try_foretold(try, forecast, policy, &row);
+        tool_try_print_row(try, &row, after);
+    }
+}
+
+static void tool_try_print_table(const tool_try_t *try)
+{
+    char after[TOOL_UNITS_MAX];
+    tool_try_row_t row;
     size_t i;
 
     printf("%-13s %9s %9s %11s %11s %13s %8s %9s\n", "policy", "run time", "",
            "peak", "over time", "registrations", "ready", "price");
     if (try->run_count > 0) {
         tool_try_leave(try, &row);
-        tool_try_print_row(try, &row);
+        tool_try_print_row(try, &row, "");
     }
     for (i = 1; i + 1 < try->run_count; ++i) {
         tool_try_measured(try, i, &row);
-        tool_try_print_row(try, &row);
+        tool_try_print_row(try, &row, "");
     }
-    for (policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
-        tool_try_foretold(try, policy, &row);
-        tool_try_print_row(try, &row);
+    tool_try_print_forecast(try, &try->forecast, "");
+    if (try->longer.replayed > 0) {
+        tool_try_print_forecast(
+                try, &try->longer,
+                tool_units_print_seconds(try->longer.sum.elapsed_ns * 1e-9,
+                                         after));
     }
     printf("of a rank; price: time lost but for first uses, and memory, of which all "
            "is worth %.3g %% of the run\nforecast: from %zu of %zu recordings, at "
            "MODELLED costs %s, a core free for the helper\n",
-           100 * try->options.params.max_slowdown, try->replayed,
+           100 * try->options.params.max_slowdown, try->forecast.replayed,
            try->recordings,
            try->is_measured ? "as measured here" : "that were not measured");
 }
@@ -171,10 +198,12 @@ static void tool_try_print_table(const tool_try_t *try)
 /* How long a buffer rests between two uses */
 static double tool_try_interval(const tool_try_t *try)
 {
-    double uses = tool_try_forecast(try, 0)->stats.uses;
+    const tool_try_forecast_t *forecast = &try->forecast;
+    double uses                         = tool_try_figures(forecast,
+                                                           0)->stats.uses;
 
-    return (uses > 0) ? try->forecast.total_ns * 1e-9 / try->replayed *
-                        try->forecast.ranges / uses : 0;
+    return (uses > 0) ? forecast->sum.total_ns * 1e-9 / forecast->replayed *
+                        forecast->sum.ranges / uses : 0;
 }
 
 /* By the forecast */
@@ -182,7 +211,7 @@ static char *tool_try_no_gain(const tool_try_t *try, double leave)
 {
     char bytes[TOOL_UNITS_MAX], interval[TOOL_UNITS_MAX];
 
-    if (tool_try_forecast(try, 0)->stats.uses == 0) {
+    if (tool_try_figures(&try->forecast, 0)->stats.uses == 0) {
         return tool_format("nothing to gain here: no buffer has %s or more, "
                            "from which on the helper looks after it",
                            tool_units_print_bytes(try->options.min_size, bytes));
@@ -192,11 +221,31 @@ static char *tool_try_no_gain(const tool_try_t *try, double leave)
         return tool_format("nothing to gain here: a rank holds %s over time, "
                            "about what the helper itself takes", bytes);
     }
+    if (tool_try_interval(try) >
+        try->forecast.sum.elapsed_ns * 1e-9 / TOOL_TRY_RECURS) {
+        return tool_format("nothing to gain here: few buffers are used again, at "
+                           "the same address and length, and registering each "
+                           "anew would cost more than the %s a rank that they "
+                           "hold", bytes);
+    }
     return tool_format("nothing to gain here: buffers are used every %s, and "
                        "registering them again would cost more than the %s a "
                        "rank that they hold",
                        tool_units_print_seconds(tool_try_interval(try),
                                                 interval), bytes);
+}
+
+/* Where it is foretold how the run goes on, that counts. What it costs beyond its
+ * forecast it costs then, too. */
+static double tool_try_price_expected(const tool_try_t *try,
+                                      const tool_try_row_t *row)
+{
+    if (try->longer.replayed == 0) {
+        return row->price;
+    }
+    return tool_try_price(try, &try->longer, row->policy) +
+           ucs_max(row->price - tool_try_price(try, &try->forecast, row->policy),
+                   0);
 }
 
 /* By the runs, of which the second is of the default or was foretold to be best */
@@ -207,6 +256,7 @@ static char *tool_try_not_gained(const tool_try_t *try,
     tool_try_row_t row;
 
     tool_try_measured(try, 1, &row);
+    row.price = tool_try_price_expected(try, &row);
     return tool_format("little to gain here: %s holds %s of %s a rank over "
                        "time, but with the time that it loses that costs %.3g "
                        "%% of the run, where leaving all pinned costs %.3g %%",
@@ -214,6 +264,24 @@ static char *tool_try_not_gained(const tool_try_t *try,
                        tool_units_print_bytes(row.average, holds),
                        tool_units_print_bytes(leave->average, held),
                        100 * row.price, 100 * leave->price);
+}
+
+/* What it holds in a run that goes on, of what leave pinned holds then */
+static char *tool_try_longer(const tool_try_t *try, ucs_regcache_policy_t policy)
+{
+    char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], seconds[TOOL_UNITS_MAX];
+    tool_try_row_t leave, row;
+
+    if (try->longer.replayed == 0) {
+        return tool_strdup("");
+    }
+    tool_try_foretold(try, &try->longer, UCS_REGCACHE_POLICY_LEAVE_PINNED, &leave);
+    tool_try_foretold(try, &try->longer, policy, &row);
+    return tool_format(" (in %s it would hold %s of %s)",
+                       tool_units_print_seconds(
+                               try->longer.sum.elapsed_ns * 1e-9, seconds),
+                       tool_units_print_bytes(row.average, holds),
+                       tool_units_print_bytes(leave.average, held));
 }
 
 /* @param row  Set to what is advised */
@@ -224,20 +292,23 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
     char held[TOOL_UNITS_MAX], holds[TOOL_UNITS_MAX], how[64 + TOOL_UNITS_MAX];
     char limit[TOOL_UNITS_MAX];
     tool_try_row_t leave, one;
+    char *longer, *advice;
     int is_default;
     size_t i;
 
     tool_try_leave(try, &leave);
     if (is_forecast) {
-        leave.price = tool_try_price(try, leave.policy);
+        leave.price = tool_try_price(try, &try->forecast, leave.policy);
     }
-    *row = leave;
+    leave.price = tool_try_price_expected(try, &leave);
+    *row        = leave;
     for (i = 0; i < try->best_count; ++i) {
         if (is_forecast) {
-            tool_try_foretold(try, try->best[i], &one);
+            tool_try_foretold(try, &try->forecast, try->best[i], &one);
         } else {
             tool_try_measured(try, 1 + i, &one);
         }
+        one.price = tool_try_price_expected(try, &one);
         if (one.price < TOOL_TRY_GAIN * row->price) {
             *row = one;
         }
@@ -257,15 +328,18 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
                  100 * (row->ratio - 1));
     }
     is_default = row->policy == UCS_REGCACHE_POLICY_PREDICT;
-    return tool_format(
-            "this job holds %s a rank over time; %s holds %s%s: use %s%s%s",
+    longer     = tool_try_longer(try, row->policy);
+    advice     = tool_format(
+            "this job holds %s a rank over time; %s holds %s%s%s: use %s%s%s",
             tool_units_print_bytes(leave.average, held),
             ucs_regcache_policy_names[row->policy],
-            tool_units_print_bytes(row->average, holds), how,
+            tool_units_print_bytes(row->average, holds), how, longer,
             is_default ? "the default, ucx-helper run" :
                          "ucx-helper run --policy ",
             is_default ? "" : ucs_regcache_policy_names[row->policy],
             (row->ratio > 1 + noise) ? ", where memory is short" : "");
+    free(longer);
+    return advice;
 }
 
 /* --- JSON ----------------------------------------------------------------- */
@@ -290,7 +364,7 @@ static void tool_try_print_json(const tool_try_t *try, const char *advice,
                                 const tool_try_row_t *row)
 {
     json_t *object = json_pack(
-            "{s:i,s:s,s:s,s:o,s:b,s:b,s:I,s:I,s:o,s:o}", "version", 1,
+            "{s:i,s:s,s:s,s:o,s:b,s:b,s:I,s:I,s:o,s:o,s:o}", "version", 1,
             "advice", advice,
             "advised_policy", ucs_regcache_policy_names[row->policy],
             "noise", tool_try_is_forecast(try) ?
@@ -298,9 +372,12 @@ static void tool_try_print_json(const tool_try_t *try, const char *advice,
             "cut", try->is_cut,
             "costs_measured", try->is_measured,
             "recordings", (json_int_t)try->recordings,
-            "recordings_replayed", (json_int_t)try->replayed,
+            "recordings_replayed", (json_int_t)try->forecast.replayed,
             "runs", tool_try_json_runs(try),
-            "forecast", replay_json(&try->forecast, 1, &try->options));
+            "forecast", replay_json(&try->forecast.sum, 1, &try->options),
+            "forecast_longer", (try->longer.replayed > 0) ?
+                    replay_json(&try->longer.sum, 1, &try->options) :
+                    json_null());
 
     json_dumpf(object, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
     putchar('\n');

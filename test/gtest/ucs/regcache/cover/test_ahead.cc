@@ -402,7 +402,7 @@ TEST_F(test_ahead, blocks_that_come_again_after_a_pause)
         w->advance(20000 * MS);
     }
     ucs_regcache_stats_t stats = w->stats();
-    EXPECT_GE(0.1 * stats.leave_pinned_byte_ns, stats.pinned_byte_ns);
+    EXPECT_GE(0.005 * stats.leave_pinned_byte_ns, stats.pinned_byte_ns);
     EXPECT_LE(5 * 63u, stats.on_time);
 }
 
