@@ -128,8 +128,17 @@ static void replay_repeat_find(const replay_repeating_t *r,
 
 /* --- Playing it on -------------------------------------------------------- */
 
-/* What lasts through all of the steady part still does; else an end stays with
- * its beginning */
+/* An end stays with its beginning */
+static replay_zone_t replay_repeat_zone(const replay_repeating_t *r, size_t i)
+{
+    uint32_t begin = r->ends[i];
+
+    return (begin < r->from)  ? REPLAY_BEFORE :
+           (begin < r->until) ? REPLAY_STEADY :
+                                REPLAY_AFTER;
+}
+
+/* What lasts through all of the steady part still does */
 static void replay_repeat_pass(const replay_repeating_t *r, replay_zone_t zone,
                                uint64_t pass)
 {
@@ -139,10 +148,7 @@ static void replay_repeat_pass(const replay_repeating_t *r, replay_zone_t zone,
 
     for (i = 0; i < r->raw->count; ++i) {
         begin = r->ends[i];
-        if ((begin == REPLAY_NONE) ||
-            (zone != ((begin < r->from)  ? REPLAY_BEFORE :
-                      (begin < r->until) ? REPLAY_STEADY :
-                                           REPLAY_AFTER))) {
+        if ((begin == REPLAY_NONE) || (zone != replay_repeat_zone(r, i))) {
             continue;
         }
         copy           = &r->longer->events[r->longer->count++];
@@ -151,6 +157,18 @@ static void replay_repeat_pass(const replay_repeating_t *r, replay_zone_t zone,
                                   r->times - 1 : pass) * r->span_ns;
         copy->id      += (copy->id != 0) ? pass * r->id_stride : 0;
     }
+}
+
+/* @return At most so many come of it */
+static uint64_t replay_repeat_events(const replay_repeating_t *r)
+{
+    uint64_t steady = 0;
+    size_t i;
+
+    for (i = 0; i < r->raw->count; ++i) {
+        steady += (replay_repeat_zone(r, i) == REPLAY_STEADY);
+    }
+    return r->raw->count + (r->times - 1) * steady;
 }
 
 static void replay_repeat_play(replay_repeating_t *r)
@@ -163,7 +181,7 @@ static void replay_repeat_play(replay_repeating_t *r)
     }
     *r->longer        = *r->raw;
     r->longer->count  = 0;
-    r->longer->events = tool_calloc(r->times * r->raw->count,
+    r->longer->events = tool_calloc(replay_repeat_events(r),
                                     sizeof(*r->longer->events));
     replay_repeat_pass(r, REPLAY_BEFORE, 0);
     for (pass = 0; pass < r->times; ++pass) {
@@ -191,6 +209,7 @@ static int replay_repeat_steady(const replay_repeat_t *repeat,
                                 replay_repeating_t *r, replay_trace_t *trace)
 {
     replay_repeated_t *repeated = &trace->repeated;
+    uint64_t events;
 
     if (r->use_count < REPLAY_REPEAT_USES_MIN) {
         tool_message("%s: --repeat needs %d uses, it has %zu", trace->name,
@@ -208,9 +227,10 @@ static int replay_repeat_steady(const replay_repeat_t *repeat,
         return -1;
     }
     r->times = repeated->times = replay_repeat_times(repeat, r);
-    if (r->times > REPLAY_REPEAT_EVENTS_MAX / r->raw->count) {
-        tool_message("%s: --repeat: %" PRIu64 " times %zu events are more than "
-                     "%" PRIu64, trace->name, r->times, r->raw->count,
+    events = replay_repeat_events(r);
+    if (events > REPLAY_REPEAT_EVENTS_MAX) {
+        tool_message("%s: --repeat: %" PRIu64 " times, %" PRIu64 " events, are "
+                     "more than %" PRIu64, trace->name, r->times, events,
                      REPLAY_REPEAT_EVENTS_MAX);
         return -1;
     }

@@ -359,6 +359,17 @@ static void tool_try_choose(tool_try_t *try)
     }
 }
 
+/* What goes on stands for the run if it lasted for a good part of it: many uses may come
+ * in a moment */
+static int tool_try_is_whole(const tool_try_t *try, const replay_outcome_t *outcome)
+{
+    double run_ns = try->forecast.sum.elapsed_ns;
+
+    return (outcome->repeated.times <= 1) ||
+           (outcome->elapsed_ns - run_ns >
+            run_ns / TOOL_TRY_STEADY * (outcome->repeated.times - 1));
+}
+
 /* Recordings are replayed for as long as the job took: there may be many */
 static void tool_try_replay(const tool_try_t *try, const tool_list_t *traces,
                             tool_try_forecast_t *forecast)
@@ -372,10 +383,14 @@ static void tool_try_replay(const tool_try_t *try, const tool_list_t *traces,
     for (i = 0; (i < traces->count) &&
                 ((i == 0) || (ucs_clock_now() - since < took_ns)); ++i) {
         one = &outcomes[forecast->replayed];
-        if (replay_file(traces->items[i], &try->options, one) == 0) {
-            took_ns = one->elapsed_ns - one->then_ns;
-            ++forecast->replayed;
+        if (replay_file(traces->items[i], &try->options, one) != 0) {
+            continue;
         }
+        if (!tool_try_is_whole(try, one)) {
+            break; /* nor are the others' */
+        }
+        took_ns = one->elapsed_ns - one->then_ns;
+        ++forecast->replayed;
     }
     if (forecast->replayed > 0) {
         replay_outcome_sum(outcomes, forecast->replayed, &forecast->sum);

@@ -19,8 +19,8 @@
 #define TOOL_TRY_RUNS       4
 #define TOOL_TRY_CANDIDATES 2
 
-/** A policy is worth it if its price is below that share of leave pinned's, and of the
- *  default's if that is worth it, too.
+/** A policy is worth it if its price is below that share of leave pinned's; another than
+ *  the default, if the default saves less than that share of what it saves.
  *  Halved: what saves a third is not told; doubled: jobs without a gain run four
  *  times. */
 #define TOOL_TRY_GAIN 0.8
@@ -34,6 +34,11 @@
  *  most of a run of some seconds. As long as other forecasts of the tree (bench/predict).
  *  Halved and doubled: jobs that take a minute to learn are judged otherwise. */
 #define TOOL_TRY_LONG 600
+
+/** One part in so many of the run at least, by its time, is what goes on; else the run
+ *  itself is judged. Halved: programs of three phases are judged by less; doubled: a burst
+ *  of an eighth of a run is taken for all of it. */
+#define TOOL_TRY_STEADY 4
 
 /** With fewer uses a rank nothing says that they go on like that. Halved and doubled: a
  *  job of so few is judged otherwise. */

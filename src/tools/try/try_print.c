@@ -266,6 +266,15 @@ static char *tool_try_not_gained(const tool_try_t *try,
                        100 * row.price, 100 * leave->price);
 }
 
+/* Another one than leave pinned is worth it; than the default, if it gains clearly more */
+static int tool_try_is_better(const tool_try_row_t *one, const tool_try_row_t *best,
+                              const tool_try_row_t *leave)
+{
+    return (one->price < TOOL_TRY_GAIN * leave->price) &&
+           (leave->price - best->price <
+            TOOL_TRY_GAIN * (leave->price - one->price));
+}
+
 /* What it holds in a run that goes on, of what leave pinned holds then */
 static char *tool_try_longer(const tool_try_t *try, ucs_regcache_policy_t policy)
 {
@@ -309,7 +318,7 @@ static char *tool_try_advise(const tool_try_t *try, tool_try_row_t *row)
             tool_try_measured(try, 1 + i, &one);
         }
         one.price = tool_try_price_expected(try, &one);
-        if (one.price < TOOL_TRY_GAIN * row->price) {
+        if (tool_try_is_better(&one, row, &leave)) {
             *row = one;
         }
     }
