@@ -32,6 +32,24 @@ TEST_F(test_regcache, use_during_speculation_waits_and_counts_as_late)
     EXPECT_EQ(0u, w->stats().wasted);
 }
 
+/* Its pages may be another mapping's by now, and nobody would ever give it up */
+TEST_F(test_regcache, speculation_of_what_is_unmapped_meanwhile_is_given_up)
+{
+    unsigned regs = 0;
+
+    start(UCS_REGCACHE_POLICY_PAPER);
+    use_each_tenth_of_a_second();
+    w->on_reg = [&](regcache_world::registration) {
+        ++regs;
+        ucs_regcache_unmapped(w->cache, buffer(0), MB);
+        return UCS_OK;
+    };
+    w->advance(99 * MS);
+    w->on_reg = nullptr;
+    EXPECT_EQ(1u, regs);
+    EXPECT_TRUE(w->live.empty());
+}
+
 /* Two wait for a registration that fails: the first to hear of it is not the last */
 TEST_F(test_regcache, all_that_wait_for_a_registration_that_fails_register)
 {
