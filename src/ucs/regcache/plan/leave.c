@@ -39,6 +39,7 @@ static int ucs_regcache_leave_is_in_use(ucs_regcache_h cache)
 void ucs_regcache_leave_look(ucs_regcache_h cache)
 {
     cache->plan.leaving.is_in_use = (ucs_regcache_wanted_any(cache) > 0) &&
+                                    (ucs_first_sum_get(&cache->use.bytes) > 0) &&
                                     ucs_regcache_leave_is_in_use(cache);
 }
 

@@ -142,16 +142,22 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
 {
     ucs_regcache_order_t *order = ucs_regcache_order_of(cache);
     unsigned max                = count + UCS_REGCACHE_UNDER_WAY;
+    /* Bytes of these that are still to be found: there may be a thousand buffers, and a
+     * few in use. What begins meanwhile is found in the next step. */
+    uint64_t left               = ucs_first_sum_get(&cache->use.bytes);
     ucs_regcache_rq_item_t *item;
     ucs_use_t use;
     int list;
 
     for (list = UCS_REGCACHE_RQ_PENDING; list < UCS_REGCACHE_RQ_LAST; ++list) {
-        for (item = cache->plan.rq.head[list]; (item != NULL) && (count < max);
-             item = item->next) {
+        for (item = cache->plan.rq.head[list];
+             (item != NULL) && (count < max) && (left > 0); item = item->next) {
             if (ucs_regcache_word_refs(ucs_load_relaxed(&item->region->word)) ==
                 0) {
                 continue; /* as most are: sooner seen than what follows */
+            }
+            if (item->region_prev == NULL) { /* of one for each call site */
+                left -= ucs_min(left, ucs_regcache_pinned_length(item->region));
             }
             if (ucs_load_relaxed(&item->region->is_window)) {
                 continue; /* learned of when the walk has left */
