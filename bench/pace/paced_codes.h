@@ -60,10 +60,15 @@ typedef enum paced_walk {
     PACED_WALK_LAST
 } paced_walk_t;
 
+/** Of each but the last. */
 extern const char *const paced_walk_names[];
 
-/** Bytes of a march's piece, a power of two from a page to its array; 0: as of the
- *  class. Before shapes are made. */
+/**
+ * How a march goes through its array. Before shapes are made.
+ *
+ * @param piece  Bytes at a time, a power of two from a page to the array; 0: as of the
+ *               class.
+ */
 void paced_codes_set_march(uint64_t piece, paced_walk_t walk);
 
 /** @return The code of this name, or NULL. */

@@ -147,16 +147,20 @@ static unsigned ucs_regcache_order_under_way(ucs_regcache_h cache,
     uint64_t left               = ucs_first_sum_get(&cache->use.bytes);
     ucs_regcache_rq_item_t *item;
     ucs_use_t use;
+    uint64_t word;
     int list;
 
     for (list = UCS_REGCACHE_RQ_PENDING; list < UCS_REGCACHE_RQ_LAST; ++list) {
         for (item = cache->plan.rq.head[list];
              (item != NULL) && (count < max) && (left > 0); item = item->next) {
-            if (ucs_regcache_word_refs(ucs_load_relaxed(&item->region->word)) ==
-                0) {
+            word = ucs_load_relaxed(&item->region->word);
+            if (ucs_regcache_word_refs(word) == 0) {
                 continue; /* as most are: sooner seen than what follows */
             }
-            if (item->region_prev == NULL) { /* of one for each call site */
+            /* One item of those for each call site; what is REGISTERING has references
+             * and is not counted yet */
+            if ((item->region_prev == NULL) &&
+                (ucs_regcache_word_state(word) == UCS_REGCACHE_STATE_LIVE)) {
                 left -= ucs_min(left, ucs_regcache_pinned_length(item->region));
             }
             if (ucs_load_relaxed(&item->region->is_window)) {
