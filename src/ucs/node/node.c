@@ -115,12 +115,12 @@ static uint64_t ucs_node_limit(ucs_node_h node)
     return ucs_min(learned, node->params.budget);
 }
 
-uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
+uint64_t ucs_node_excess(ucs_node_h node, uint64_t length, uint64_t limit,
                          ucs_node_sum_t *others)
 {
-    uint64_t limit = ucs_node_limit(node);
-    uint64_t sum   = node->pinned + node->reserved + length;
+    uint64_t sum = node->pinned + node->reserved + length;
 
+    limit   = ucs_min(limit, ucs_node_limit(node));
     *others = ucs_node_others(node);
     sum     = ucs_node_add(sum, others->taken);
     return (sum > limit) ? sum - limit : 0;
@@ -242,7 +242,7 @@ int ucs_node_pin_reserved(ucs_node_h node, uint64_t length)
 {
     ucs_node_sum_t others;
 
-    if (ucs_node_excess(node, 0, &others) > 0) {
+    if (ucs_node_excess(node, 0, UINT64_MAX, &others) > 0) {
         return 0;
     }
 
@@ -274,7 +274,7 @@ static int ucs_node_fits(ucs_node_h node, uint64_t length, ucs_claim_t mode)
     ucs_node_sum_t others;
     int fits;
 
-    if ((ucs_node_excess(node, length, &others) > 0) ||
+    if ((ucs_node_excess(node, length, UINT64_MAX, &others) > 0) ||
         ((mode == UCS_CLAIM_HELPER) && (mine > ucs_node_level(node, mine)))) {
         return 0;
     }
@@ -336,25 +336,24 @@ void ucs_node_unclaim(ucs_node_h node, uint64_t length)
 
 uint64_t ucs_node_refused(ucs_node_h node, uint64_t length)
 {
-    uint64_t before = ucs_load_relaxed(&node->ledger->learned);
     ucs_node_sum_t others;
     uint64_t sum;
 
     ucs_lock(&node->lock);
     others = ucs_node_others(node);
     sum    = ucs_node_add(others.pinned, node->pinned);
-    sum    = ucs_max(sum - ucs_min(sum, length), 1);
-    if (sum < ucs_node_limit(node)) {
-        ucs_store_relaxed(&node->ledger->learned_at, node->params.now());
-        ucs_store_relaxed(&node->ledger->learned, sum);
-    }
     ucs_unlock(&node->lock);
-    return before;
+    return ucs_max(sum - ucs_min(sum, length), 1);
 }
 
-void ucs_node_forgive(ucs_node_h node, uint64_t before)
+void ucs_node_learn(ucs_node_h node, uint64_t limit)
 {
-    ucs_store_relaxed(&node->ledger->learned, before);
+    ucs_lock(&node->lock);
+    if (limit < ucs_node_limit(node)) {
+        ucs_store_relaxed(&node->ledger->learned_at, node->params.now());
+        ucs_store_relaxed(&node->ledger->learned, limit);
+    }
+    ucs_unlock(&node->lock);
 }
 
 int ucs_node_has_budget(ucs_node_h node)

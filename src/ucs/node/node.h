@@ -23,7 +23,7 @@
  * @a unseen is no part of the budget, but is beside it.
  *
  * What a budget should be may show only when the system refuses: it is learned then
- * (@ref ucs_node_refused), for all ranks, and grows again by and by.
+ * (@ref ucs_node_learn), for all ranks, and grows again by and by.
  *
  * Any thread may claim and give back; no lock of another process is ever waited
  * for, and no word of one for longer than @a patience_ns.
@@ -108,16 +108,20 @@ int ucs_node_has_budget(ucs_node_h node);
 int ucs_node_claim(ucs_node_h node, uint64_t length, ucs_claim_t mode);
 
 /**
- * The system has refused what this process has claimed last, @a length bytes. If
- * the ranks together are not known to be at a limit, what they had before that is
- * taken to be one from now on; a minute later twice as much is.
+ * The system has refused what this process has claimed last, @a length bytes.
  *
- * @return What was learned before, for @ref ucs_node_forgive; 0: nothing.
+ * @return What the ranks together had before that, at least 1. It may be their limit, or
+ *         it was refused for something else: see @ref ucs_node_ask_back.
  */
 uint64_t ucs_node_refused(ucs_node_h node, uint64_t length);
 
-/** It was refused for something else: what was learned is forgotten. */
-void ucs_node_forgive(ucs_node_h node, uint64_t before);
+/** Have idle memory deregistered, of this rank and others, until all have no more than
+ *  @a limit. Waits for the answers. */
+void ucs_node_ask_back(ucs_node_h node, uint64_t limit);
+
+/** With no more than @a limit it was not refused again: that is what there is for all
+ *  from now on, unless less is known. A minute later twice as much is. */
+void ucs_node_learn(ucs_node_h node, uint64_t limit);
 
 /** Release a claim: the bytes are not pinned any more. */
 void ucs_node_unclaim(ucs_node_h node, uint64_t length);

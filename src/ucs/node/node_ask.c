@@ -115,13 +115,13 @@ void ucs_node_serve(ucs_node_h node)
 /* --- Asking --------------------------------------------------------------- */
 
 /* With what this rank has reserved */
-static uint64_t ucs_node_missing(ucs_node_h node)
+static uint64_t ucs_node_missing(ucs_node_h node, uint64_t limit)
 {
     ucs_node_sum_t others;
     uint64_t missing;
 
     ucs_lock(&node->lock);
-    missing = ucs_node_excess(node, 0, &others);
+    missing = ucs_node_excess(node, 0, limit, &others);
     ucs_unlock(&node->lock);
     return missing;
 }
@@ -177,7 +177,8 @@ static int ucs_node_answered(ucs_ledger_slot_t *slot, uint32_t bell,
 
 /* Wait for an answer, for room, or for the rank's end. If patience ends first,
  * the rank is not asked again before it has answered. */
-static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
+static void ucs_node_await(ucs_node_h node, uint64_t limit, unsigned i,
+                           uint32_t bell)
 {
     ucs_ledger_slot_t *slot = &node->ledger->slots[i];
     uint64_t until          = node->params.now() + node->params.patience_ns;
@@ -185,7 +186,7 @@ static void ucs_node_await(ucs_node_h node, unsigned i, uint32_t bell)
     uint32_t answer;
 
     while (!ucs_node_answered(slot, bell, &answer) &&
-           (ucs_node_missing(node) > 0)) {
+           (ucs_node_missing(node, limit) > 0)) {
         if (node->params.now() >= until) {
             node->deaf[i] = (uint64_t)answer + 1;
             return;
@@ -230,14 +231,15 @@ static int ucs_node_choose(ucs_node_h node, uint64_t level,
 }
 
 /* One after the other: one is enough most of the time */
-static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
+static void ucs_node_ask_others(ucs_node_h node, uint64_t limit,
+                                uint64_t level)
 {
     uint8_t asked[UCS_LEDGER_SLOTS] = {0};
     uint64_t missing, pinned;
     uint32_t bell;
     int i;
 
-    while (((missing = ucs_node_missing(node)) > 0) &&
+    while (((missing = ucs_node_missing(node, limit)) > 0) &&
            ((i = ucs_node_choose(node, level, asked)) >= 0)) {
         asked[i] = 1;
         pinned   = ucs_ledger_pinned(node->ledger, i, node->params.ram);
@@ -245,7 +247,7 @@ static void ucs_node_ask_others(ucs_node_h node, uint64_t level)
             continue;
         }
         bell = ucs_node_ring(node, i, ucs_min(missing, pinned - level));
-        ucs_node_await(node, i, bell);
+        ucs_node_await(node, limit, i, bell);
     }
 }
 
@@ -295,6 +297,26 @@ static uint64_t ucs_node_rises(ucs_node_h node)
     return rises;
 }
 
+/* Let idle memory go until there is no more than @a limit, or than is known of one */
+static void ucs_node_make_room(ucs_node_h node, uint64_t limit, ucs_ask_t whom,
+                               uint64_t level)
+{
+    if (ucs_node_missing(node, limit) > 0) {
+        ucs_node_bury(node, whom);
+        if (whom == UCS_ASK_ALL) {
+            (void)ucs_node_release(node, ucs_node_missing(node, limit));
+        }
+        ucs_node_ask_others(node, limit, level);
+    }
+}
+
+void ucs_node_ask_back(ucs_node_h node, uint64_t limit)
+{
+    pthread_mutex_lock(&node->ask_lock);
+    ucs_node_make_room(node, limit, UCS_ASK_ALL, 0);
+    pthread_mutex_unlock(&node->ask_lock);
+}
+
 /* If another rank came for room, those asked before it were asked for too
  * little and may hold idle memory again. Only a round in which none came proves
  * that there is no room: no rank can claim in it, so memory in use can only
@@ -306,14 +328,7 @@ static int ucs_node_ask_round(ucs_node_h node, uint64_t length, ucs_ask_t whom,
 {
     uint64_t rises = ucs_node_rises(node);
 
-    if (ucs_node_missing(node) > 0) {
-        ucs_node_bury(node, whom);
-        if (whom == UCS_ASK_ALL) {
-            (void)ucs_node_release(node, ucs_node_missing(node));
-        }
-        ucs_node_ask_others(node, level);
-    }
-
+    ucs_node_make_room(node, UINT64_MAX, whom, level);
     ucs_lock(&node->lock);
     *is_granted_p = ucs_node_pin_reserved(node, length);
     ucs_unlock(&node->lock);

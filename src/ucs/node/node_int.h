@@ -93,9 +93,9 @@ typedef struct ucs_node_sum {
     uint64_t taken;  /**< pinned or about to be */
 } ucs_node_sum_t;
 
-/** Bytes by which @a length more, and all that is reserved, pass the budget.
- *  Under the lock. */
-uint64_t ucs_node_excess(ucs_node_h node, uint64_t length,
+/** Bytes by which @a length more, and all that is reserved, pass the budget, or a lower
+ *  @a limit. Under the lock. */
+uint64_t ucs_node_excess(ucs_node_h node, uint64_t length, uint64_t limit,
                          ucs_node_sum_t *others);
 
 /** Change the reservation, before the sum is read. Under the lock. */

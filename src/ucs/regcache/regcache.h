@@ -127,15 +127,19 @@ typedef struct ucs_regcache_budget {
     void                  (*unclaim)(void *arg, size_t length);
 
     /** Ask others to give back what a registration of @a length bytes takes, and
-     *  claim it; with 0 bytes, what is missing by now, and claim nothing. Outside of
-     *  the lock; may wait for a moment. */
+     *  claim it. Outside of the lock; may wait for a moment. */
     ucs_regcache_answer_t (*ask)(void *arg, size_t length, ucs_ask_t whom);
 
     /** The lower domain has refused a registration that was claimed, for want of
-     *  something that other registrations may hold. Outside of the lock. @return
-     *  For @a forgive, should it refuse it again after others have gone. */
+     *  something that other registrations may hold. These three are called outside of
+     *  the lock. @return What may be a limit of all; UINT64_MAX: nothing may. */
     uint64_t              (*refused)(void *arg);
-    void                  (*forgive)(void *arg, uint64_t before);
+
+    /** Ask others to give back what is held beyond it; may wait for a moment. */
+    void                  (*ask_back)(void *arg, uint64_t limit);
+
+    /** After some had gone it was not refused again: it is the limit. */
+    void                  (*learn)(void *arg, uint64_t limit);
 } ucs_regcache_budget_t;
 
 /**

@@ -51,7 +51,7 @@ static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
     const ucs_regcache_budget_t *budget = cache->env.budget;
     size_t length                       = ucs_regcache_pinned_length(
             attempt->region);
-    uint64_t before                     = 0;
+    uint64_t limit                      = UINT64_MAX;
 
     ucs_regcache_lower_reg(cache, attempt);
     if (!ucs_regcache_status_is_exhausted(attempt->status) ||
@@ -61,14 +61,14 @@ static void ucs_regcache_lower_reg_use(ucs_regcache_h cache,
 
     ucs_store_relaxed(&cache->pressed, 1);
     if (budget != NULL) {
-        before = budget->refused(cache->env.arg);
+        limit = budget->refused(cache->env.arg);
     }
     if ((ucs_regcache_evict_for(cache, length, 0) == 0) && (budget != NULL)) {
-        (void)budget->ask(cache->env.arg, 0, UCS_ASK_ALL);
+        budget->ask_back(cache->env.arg, limit);
     }
     ucs_regcache_lower_reg(cache, attempt);
-    if ((budget != NULL) && ucs_regcache_status_is_exhausted(attempt->status)) {
-        budget->forgive(cache->env.arg, before);
+    if ((budget != NULL) && (attempt->status == UCS_OK)) {
+        budget->learn(cache->env.arg, limit);
     }
 }
 

@@ -166,7 +166,7 @@ static ucs_regcache_answer_t uct_helper_env_ask(void *arg, size_t length,
     if (!uct_helper_env_ask_for(md->node, length, whom)) {
         return UCS_REGCACHE_ANSWER_NONE;
     }
-    if (!uct_helper_env_ask_for(md->quota, length > 0, whom)) {
+    if (!uct_helper_env_ask_for(md->quota, 1, whom)) {
         ucs_node_unclaim(md->node, length);
         return UCS_REGCACHE_ANSWER_NONE;
     }
@@ -183,21 +183,32 @@ static uint64_t uct_helper_env_refused(void *arg)
                    ucs_node_refused(md->quota, 1) : UINT64_MAX;
 }
 
-static void uct_helper_env_forgive(void *arg, uint64_t before)
+static void uct_helper_env_ask_back(void *arg, uint64_t limit)
+{
+    uct_helper_md_t *md = arg;
+    ucs_cancel_hold();
+
+    if (md->quota != NULL) {
+        ucs_node_ask_back(md->quota, limit);
+    }
+}
+
+static void uct_helper_env_learn(void *arg, uint64_t limit)
 {
     uct_helper_md_t *md = arg;
 
-    if (before != UINT64_MAX) {
-        ucs_node_forgive(md->quota, before);
+    if (md->quota != NULL) {
+        ucs_node_learn(md->quota, limit);
     }
 }
 
 static const ucs_regcache_budget_t uct_helper_env_budget = {
-    .claim   = uct_helper_env_claim,
-    .unclaim = uct_helper_env_unclaim,
-    .ask     = uct_helper_env_ask,
-    .refused = uct_helper_env_refused,
-    .forgive = uct_helper_env_forgive
+    .claim    = uct_helper_env_claim,
+    .unclaim  = uct_helper_env_unclaim,
+    .ask      = uct_helper_env_ask,
+    .refused  = uct_helper_env_refused,
+    .ask_back = uct_helper_env_ask_back,
+    .learn    = uct_helper_env_learn
 };
 
 static uint64_t uct_helper_md_release_idle(void *arg, uint64_t length)

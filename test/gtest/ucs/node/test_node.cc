@@ -112,8 +112,10 @@ TEST_F(test_node, what_is_refused_is_the_limit_of_all)
     EXPECT_TRUE(ucs_node_claim(one->node(), 5, UCS_CLAIM_USE));
     EXPECT_TRUE(ucs_node_claim(two->node(), 3, UCS_CLAIM_USE));
     EXPECT_TRUE(ucs_node_claim(two->node(), 1, UCS_CLAIM_USE));
-    EXPECT_EQ(0u, ucs_node_refused(two->node(), 1));
+    EXPECT_EQ(8u, ucs_node_refused(two->node(), 1));
+    EXPECT_FALSE(ucs_node_has_budget(one->node())) << "it may be something else";
     ucs_node_unclaim(two->node(), 1);
+    ucs_node_learn(two->node(), 8);
     for (auto &each : {&one, &two}) {
         EXPECT_TRUE(ucs_node_has_budget((*each)->node()));
         EXPECT_EQ(8u, (*each)->figures().budget);
@@ -129,17 +131,45 @@ TEST_F(test_node, what_is_refused_is_the_limit_of_all)
     EXPECT_EQ(11u, one->figures().budget); /* one more a second at least */
     EXPECT_TRUE(ucs_node_claim(one->node(), 1, UCS_CLAIM_USE));
     EXPECT_EQ(8u, ucs_node_refused(one->node(), 1)); /* there are none more */
+    ucs_node_learn(one->node(), 12);
+    EXPECT_EQ(11u, two->figures().budget) << "less is known";
+    ucs_node_learn(one->node(), 8);
     EXPECT_EQ(8u, two->figures().budget);
-
-    /* It was for something else */
-    ucs_node_forgive(one->node(), 0);
-    EXPECT_FALSE(ucs_node_has_budget(two->node()));
-    EXPECT_TRUE(ucs_node_claim(two->node(), 1000, UCS_CLAIM_USE));
-    EXPECT_EQ(0u, ucs_node_refused(two->node(), 1));
     later() += 64000 * MS;
-    EXPECT_NEAR(2016, one->figures().budget, 64);
+    EXPECT_EQ(72u, one->figures().budget); /* one more a second */
     ucs_node_unclaim(one->node(), 5);
-    ucs_node_unclaim(two->node(), 1004);
+    ucs_node_unclaim(two->node(), 4);
+}
+
+/* A limit of thousands is doubled in a minute */
+TEST_F(test_node, what_was_learned_grows_by_its_part)
+{
+    auto one = rank(UINT64_MAX);
+
+    ucs_node_learn(one->node(), 6400);
+    later() += 64000 * MS;
+    EXPECT_EQ(12800u, one->figures().budget);
+}
+
+/* Others give back what a refusal may be for, before it is known to be a limit */
+TEST_F(test_node, what_may_be_the_limit_is_asked_back)
+{
+    auto one = rank(UINT64_MAX), two = rank(UINT64_MAX);
+    uint64_t asked = 0;
+    auto give      = [](void *arg, uint64_t length) -> uint64_t {
+        *(uint64_t*)arg += length;
+        return 0;
+    };
+
+    EXPECT_EQ(UCS_OK, ucs_node_join(one->node(), give, &asked));
+    EXPECT_TRUE(ucs_node_claim(one->node(), 5, UCS_CLAIM_USE));
+    ucs_node_ask_back(one->node(), 5);
+    EXPECT_EQ(0u, asked);
+    ucs_node_ask_back(one->node(), 3);
+    EXPECT_EQ(2u, asked);
+    EXPECT_FALSE(ucs_node_has_budget(two->node()));
+    ucs_node_unclaim(one->node(), 5);
+    ucs_node_part(one->node(), &asked);
 }
 
 /* Whatever another process has written there */

@@ -92,7 +92,8 @@ public:
         }
         if (on_claim) {
             static const ucs_regcache_budget_t budget = {claim, unclaim, ask,
-                                                         refused, forgive};
+                                                         refused, ask_back,
+                                                         learn};
             env.budget = &budget;
         }
         env.leave_bytes = leave_bytes;
@@ -265,7 +266,7 @@ public:
     std::function<ucs_regcache_answer_t(size_t, ucs_ask_t)> on_ask;
     /* With these, if set */
     std::function<uint64_t()>                         on_refused;
-    std::function<void(uint64_t)>                     on_forgive;
+    std::function<void(uint64_t)>                     on_ask_back, on_learn;
 
 private:
     static regcache_world *self(void *arg)
@@ -352,10 +353,17 @@ private:
         return self(arg)->on_refused ? self(arg)->on_refused() : 0;
     }
 
-    static void forgive(void *arg, uint64_t before)
+    static void ask_back(void *arg, uint64_t limit)
     {
-        if (self(arg)->on_forgive) {
-            self(arg)->on_forgive(before);
+        if (self(arg)->on_ask_back) {
+            self(arg)->on_ask_back(limit);
+        }
+    }
+
+    static void learn(void *arg, uint64_t limit)
+    {
+        if (self(arg)->on_learn) {
+            self(arg)->on_learn(limit);
         }
     }
 

@@ -174,14 +174,13 @@ TEST_F(test_node_engine, release_counts_registrations_as_well)
     EXPECT_EQ(0u, m_mine);
 }
 
-/* What the device refuses is told before anything goes: then as many are registered
- * as it allows. Others are asked if nothing here is idle. If it refuses once more it
- * was not for that. */
+/* What the device refuses is told before anything goes. Others are asked if nothing here
+ * is idle. It is a limit if the device does not refuse once more. */
 TEST_F(test_node_engine, what_the_device_refuses_is_learned_from)
 {
     size_t allowed = 2;
     std::vector<size_t> told;
-    std::vector<uint64_t> forgiven;
+    std::vector<uint64_t> asked_back, learned;
     unsigned tries = 0;
 
     start(UCS_REGCACHE_POLICY_LEAVE_PINNED, 64 * MB);
@@ -189,8 +188,12 @@ TEST_F(test_node_engine, what_the_device_refuses_is_learned_from)
         told.push_back(w->live.size());
         return 77;
     };
-    w->on_forgive = [&](uint64_t before) { forgiven.push_back(before); };
-    w->on_reg     = [&](regcache_world::registration) {
+    w->on_ask_back = [&](uint64_t limit) {
+        asked_back.push_back(limit);
+        ++allowed;
+    };
+    w->on_learn    = [&](uint64_t limit) { learned.push_back(limit); };
+    w->on_reg      = [&](regcache_world::registration) {
         ++tries;
         return (w->live.size() < allowed) ? UCS_OK : UCS_ERR_NO_MEMORY;
     };
@@ -198,32 +201,27 @@ TEST_F(test_node_engine, what_the_device_refuses_is_learned_from)
     w->use(buffer(1), MB);
     w->use(buffer(2), MB);
     EXPECT_EQ(std::vector<size_t>{2}, told);
-    EXPECT_TRUE(forgiven.empty());
-    EXPECT_TRUE(m_asked.empty());
+    EXPECT_EQ(std::vector<uint64_t>{77}, learned);
+    EXPECT_TRUE(asked_back.empty());
     EXPECT_EQ(4u, tries);
 
     /* All here is in use */
     ucs_regcache_memh_t one = w->get(buffer(3), MB);
     ucs_regcache_memh_t two = w->get(buffer(4), MB);
     told.clear();
-    m_answer = [&](size_t length, ucs_ask_t whom) {
-        EXPECT_EQ(0u, length) << "it is claimed already";
-        EXPECT_EQ(UCS_ASK_ALL, whom);
-        ++allowed;
-        return UCS_REGCACHE_ANSWER_GRANTED;
-    };
+    learned.clear();
     w->use(buffer(5), MB);
     EXPECT_EQ(std::vector<size_t>{2}, told);
-    EXPECT_EQ(1u, m_asked.size());
-    EXPECT_TRUE(forgiven.empty());
+    EXPECT_EQ(std::vector<uint64_t>{77}, asked_back);
+    EXPECT_EQ(std::vector<uint64_t>{77}, learned);
 
-    allowed  = 0;
-    m_answer = nullptr;
+    w->on_ask_back = nullptr;
+    allowed        = 0;
     ucs_regcache_memh_t memh;
     EXPECT_EQ(UCS_ERR_NO_MEMORY,
               ucs_regcache_get(w->cache, (void *)buffer(6), MB,
                                regcache_world::ACCESS, 1, &memh));
-    EXPECT_EQ(std::vector<uint64_t>{77}, forgiven);
+    EXPECT_EQ(1u, learned.size()) << "it was for something else";
     w->put(one);
     w->put(two);
 }
