@@ -59,7 +59,7 @@ UCS_TUNING(uint64_t, patrol_ns, 100000000, "ns",
            "half: +0.4 (+2.2); double: 0 (+0.3)")
 UCS_TUNING(uint64_t, leisure_ns, 20000000, "ns",
            "in which the helper hears of a use of a new buffer, which is "
-           "rented for longer",
+           "rented for longer; of one that is held for longer anyway it hears later",
            "half: +0.2 (+1.3); double: +0.4 (+2.1)")
 UCS_TUNING(double, step_ns, 10000, "ns",
            "of the processor that a step of the helper takes",

@@ -329,6 +329,15 @@ static void ucs_regcache_step_account(ucs_regcache_h cache,
     }
 }
 
+/* Must the next use of this one be heard of soon? Not if the thread that ends it drops it,
+ * nor if it is held for longer than that anyway. A step is a switch to the helper and
+ * back, which ranks that share a core wait for. */
+static int ucs_regcache_step_presses(ucs_regcache_h cache, const ucs_use_t *use)
+{
+    return !ucs_load_relaxed(&use->region->drops) &&
+           (ucs_load_relaxed(&use->region->hold) <= cache->tuning.leisure_ns);
+}
+
 /* The two queues in turn (section 3.2): after each use the registrations that
  * have become due */
 static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
@@ -343,8 +352,8 @@ static void ucs_regcache_step_learn(ucs_regcache_h cache, unsigned batches,
         count = total = ucs_regcache_uses_drain(cache, uses);
         cache->plan.drained += count;
         for (i = 0; i < count; ++i) {
-            cache->plan.is_pressing |= !ucs_load_relaxed(
-                    &uses[i].region->drops);
+            cache->plan.is_pressing |= ucs_regcache_step_presses(cache,
+                                                                 &uses[i]);
         }
         if ((policy->under_way != NULL) && (count < UCS_REGCACHE_BATCH)) {
             total = policy->under_way(cache, uses, count);

@@ -271,6 +271,22 @@ TEST_F(test_regcache_order, a_look_is_for_all_that_are_watched)
     EXPECT_LE(steps, 20 * 15u);
 }
 
+/* The helper hears of its uses later, for ranks that share a core wait for each step */
+TEST_F(test_regcache_order, what_stays_registered_does_not_press)
+{
+    unsigned before = 0;
+
+    w->params.max_slowdown = 1e-5;
+    w->open();
+    for (unsigned i = 0; i < 100; ++i) {
+        before = (i == 50) ? w->steps : before;
+        w->use(buffer(0), MB, MS, 1);
+        w->advance(29 * MS);
+    }
+    EXPECT_EQ(1u, w->regs);
+    EXPECT_LE(w->steps - before, 18u); /* in 1.5 s; 30 else */
+}
+
 TEST_F(test_regcache_order, what_comes_never_again_is_not_held)
 {
     uint64_t pinned[2];
