@@ -151,7 +151,7 @@ bench_prefix() {
 # bench_job OUT MPI RANKS POLICY HELPER-OPTIONS -- PROGRAM ARGUMENTS
 # One job over the software NIC; the program is one of $bench_build/bench, less
 # its suffix, and prints one JSON line. Appends one object to the file OUT:
-# {mpi, policy, num_ranks, fig1|nas|overlap|paced: the program's, ranks: [their reports]}
+# {mpi, policy, num_ranks, fig1|overlap|paced: the program's, ranks: [their reports]}
 bench_job() {
     local out=$1 mpi=$2 num_ranks=$3 policy=$4 dir program status=0
     local options=()
@@ -195,7 +195,7 @@ bench_run() {
 
 bench_gather() {
     local dir=$1 line pid reports=()
-    line=$(grep '^{"bench":"\(fig1\|nas\|overlap\|paced\)"' "$dir/stdout") || return 1
+    line=$(grep '^{"bench":"\(fig1\|overlap\|paced\)"' "$dir/stdout") || return 1
     for pid in $(jq '(.rank // [.sender, .receiver])[].pid' <<< "$line"); do
         if [ -s "$dir/$pid.json" ]; then
             reports+=("$dir/$pid.json")

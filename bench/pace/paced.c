@@ -81,7 +81,7 @@ static int paced_opts_parse(paced_opts_t *opts, char **argv, int is_silent)
 {
     const bench_option_t options[] = {
         {"class", BENCH_TEXT, &opts->letter, 0, 0,
-         "C|D      sizes of a rank [C]; A, B: all of BT, LU, MG or SP"},
+         "C|D      sizes of a rank [C]; A, B: all of a NAS code"},
         {"seconds", BENCH_REAL, &opts->seconds, 0, 86400,
          "S        iterations whose computation takes about so long [15], at\n"
          "                         least four"},

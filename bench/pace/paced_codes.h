@@ -23,7 +23,7 @@ typedef enum paced_op_kind {
     PACED_OP_UNMAP        /**< the buffer at `address` is given back */
 } paced_op_kind_t;
 
-/** A and B are those of the kernels: the class is this run's. */
+/** A and B are jobs of a second on two processors: the class is this run's. */
 #define PACED_CLASSES "ABCD"
 
 /** Call sites and tags of all patterns are below. */

@@ -52,7 +52,7 @@ paper_settings() {
         nic_kernels="ft1d cg mg is sp lu"
         nic_policies="on_demand leave_pinned $main" ;;
     esac
-    bench_among --class "${class:-A}" -- S W A B C
+    bench_among --class "${class:-A}" -- A B C
     kernels=${kernels:-ft1d,ft2d,cg,mg,is,bt,sp,lu}
     # shellcheck disable=SC2086 # words are meant to split
     bench_among --kernels ${kernels//,/ } -- ft1d ft2d cg mg is bt sp lu
@@ -84,12 +84,11 @@ kernel_ranks() {
     esac
 }
 
-# kernel_job NAME: ranks, program and arguments. BT, SP, LU and MG have messages and
-# time, not physics. An iteration of class A takes 10 (CG) to 600 ms (MG) on two ranks;
-# what a code of smaller classes holds for microseconds says nothing about memory. As
-# many iterations as take some seconds: of class A, --quick and by default, and of B.
+# kernel_job NAME: ranks, program and arguments. An iteration of class A takes 16 (CG)
+# to 600 ms (MG) on two ranks. As many iterations as take some seconds: of class A,
+# --quick and by default, and of B.
 kernel_job() {
-    local letter=${class:-A} count ranks more=''
+    local letter=${class:-A} count ranks
     ranks=$(kernel_ranks "$1")
     case $1 in
     ft*) set -- "$1" 6 20 6 ;;
@@ -105,14 +104,8 @@ kernel_job() {
     full)  count=$4 letter=${class:-B} ;;
     *)     count=$3 ;;
     esac
-    [ "$1" != ft2d ] || more=" --columns 2"
-    case $1 in
-    bt|sp|lu|mg)
-        printf '%s\tpace/paced %s --class %s --iterations %s --compute busy\n' \
-            $ranks "$1" "$letter" "$count" ;;
-    *)  printf '%s\tkernels/%s %s --iterations %s%s\n' $ranks \
-            "${1%[12]d}" "$letter" "$count" "$more" ;;
-    esac
+    printf '%s\tpace/paced %s --class %s --iterations %s --compute busy\n' \
+        $ranks "${1/#ft1d/ft}" "$letter" "$count"
 }
 
 # plan_jobs SECTION CASE X RANKS POLICIES PROGRAM ARGUMENTS: all MPIs, all pairs,
@@ -205,11 +198,12 @@ plan_kernels_nic() {
 # The paper's two tests differ in how tasks are grouped; on one node, in how
 # FT's grid is laid over its four tasks
 plan_aggregation() {
-    local ranks program columns
-    IFS=$'\t' read -r ranks program < <(kernel_job ft1d)
-    for columns in 2 4; do
+    local ranks program columns=2 grid
+    for grid in ft2d ft1d; do
+        IFS=$'\t' read -r ranks program < <(kernel_job "$grid")
         plan_jobs aggregation "2x$columns" "$columns" 4 "leave_pinned $main" \
-            "$program" --columns "$columns"
+            "$program"
+        columns=4
     done
 }
 
@@ -252,21 +246,20 @@ step_job() {
     [ $status = 0 ] || return 1
     jq -c --arg section "$1" --arg case "$2" --argjson pair "$5" \
         --argjson x "$7" --argjson cpus "$(nproc)" --arg policy "$6" \
-        '{$section, $case, $x, $pair, $cpus} + . + {$policy}
-         | if .paced then .nas = .paced else . end' "$out/run.json" \
+        '{$section, $case, $x, $pair, $cpus} + . + {$policy}' "$out/run.json" \
         >> "$out/runs.jsonl" || return 1
     if [ "$6" = "$main" ]; then
         main_peak=$(jq '[.ranks[].pinned_peak_bytes] | max // 0' \
             "$out/run.json")
     fi
-    paper_said=$(jq -r '(.nas // .paced) as $code |
+    paper_said=$(jq -r '.paced as $code |
         (if $code then "\($code.seconds) s" +
              (if $code.verified then "" else ", NOT VERIFIED" end)
          else "\(.fig1.sender.median_us) us" end) + ", peak " +
         (($code.rank // [.fig1.sender, .fig1.receiver])
          | map(.vmpin_peak_bytes) | "\(add / length / 1024 | floor) KB")' \
         "$out/run.json")
-    jq -e '(.nas // .paced).verified // (.fig1.sender.errors + .fig1.receiver.errors == 0)' \
+    jq -e '.paced.verified // (.fig1.sender.errors + .fig1.receiver.errors == 0)' \
         "$out/run.json" > /dev/null
 }
 

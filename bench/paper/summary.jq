@@ -10,12 +10,12 @@ def per_rank(f): map(f | values) | mean;
 # What one run says of itself
 def figures:
     .ranks as $reports
-    | (.nas.rank // [.fig1.sender, .fig1.receiver]) as $ranks
+    | (.paced.rank // [.fig1.sender, .fig1.receiver]) as $ranks
     | {section, case, x, mpi, pair, policy, num_ranks,
-       time: (.nas.seconds // (.fig1.sender.median_us * 1e-6)),
+       time: (.paced.seconds // (.fig1.sender.median_us * 1e-6)),
        # Ranks that share processors get their share at most; those that sleep say
        # nothing of it
-       is_busy: (.nas.compute != "asleep" and ($ranks | map(.cpu_share) | min)
+       is_busy: (.paced.compute != "asleep" and ($ranks | map(.cpu_share) | min)
                  < 0.95 * ([1, .cpus / .num_ranks] | min)),
        vmpin_peak: ($ranks | per_rank(.vmpin_peak_bytes)),
        vmpin_average: ($ranks | per_rank(.vmpin_average_bytes))}

@@ -360,15 +360,14 @@ test_oracle() {
     "$oracle" --seconds 60
 }
 
-# nas_run MPI KERNEL PROGRAM ARGUMENTS...: the kernel verifies itself. A report holds
-# both what the helper pinned and what would have been left pinned.
+# nas_run MPI CODE: what arrives is verified. A report holds both what the helper pinned
+# and what would have been left pinned.
 nas_run() {
     local mpi=$1 kernel=$2 dir=$OUTDIR/nas-$1/$2 file
-    local program=$BUILDDIR/bench/$3.$mpi
-    shift 3
     mkdir -p "$dir"
     export UCX_MD_HELPER_REPORT=json:$dir/%p.json
-    mpi_run "$mpi" -n 2 "$program" "$@" > "$dir/stdout" || { cat "$dir/stdout"; return 1; }
+    mpi_run "$mpi" -n 2 "$BUILDDIR/bench/pace/paced.$mpi" "$kernel" --class A \
+        --iterations 4 --compute busy > "$dir/stdout" || { cat "$dir/stdout"; return 1; }
     for file in "$dir"/*.json; do
         report_check "$file" paper || return 1
     done
@@ -403,18 +402,15 @@ nas_table() {
 
 # Codes over the device: every result verified; what the helper held beside what
 # is left pinned: no more at once, but for the two pages that neighbours of a few
-# KB share, and less over time. CG of class S sends 5600 bytes.
+# KB share, and less over time.
 test_nas() {
     local mpi=$1
-    need "$mpi" ../../bench/kernels/ft
+    need "$mpi" ../../bench/pace/paced
     command -v jq > /dev/null || skip "no jq"
     helper_on "nas-$mpi"
     export UCX_MD_HELPER_POLICY=paper
     rm -rf "$OUTDIR/nas-$mpi"
-    nas_run "$mpi" ft kernels/ft S --iterations 4 &&
-        nas_run "$mpi" lu pace/paced lu --class A --iterations 4 --compute busy &&
-        UCX_RNDV_THRESH=4096 UCX_MD_HELPER_MIN_SIZE=4k \
-            nas_run "$mpi" cg kernels/cg S || return 1
+    nas_run "$mpi" ft && nas_run "$mpi" lu && nas_run "$mpi" cg || return 1
     nas_table "$OUTDIR/nas-$mpi/rows"
     jq -e -s 'length == 3 and all(.verified and .reports == 2 and .uses > 0 and
         .peak <= .left_peak + 8192 and .average < .left_average)' \

@@ -202,5 +202,5 @@ TEST_F(test_paced, a_rank_has_its_share)
     ASSERT_TRUE(shape_of(paced_code_find("mg"), 'A', 2, &shape));
     EXPECT_EQ(512.0 * 512 * 512 / 16, shape.points);
     EXPECT_FALSE(shape_of(paced_code_find("bt"), 'C', 2, &shape));
-    EXPECT_FALSE(shape_of(paced_code_find("ft"), 'B', 2, &shape));
+    EXPECT_FALSE(shape_of(paced_code_find("halo"), 'B', 2, &shape));
 }
