@@ -32,7 +32,7 @@ life       600 2      2 + ends and interruptions of a process that has a helper
 asanall   1200 4      2 + all unit tests under AddressSanitizer and UBSan
 mpiasan    600 3      2 - MPI jobs, the helper under AddressSanitizer and UBSan
 tsanall   1200 5      2 + all unit tests that start threads, under ThreadSanitizer
-model      900 6      2 - models of the region's life, checked exhaustively
+model      600 6      2 - models of lock-free code, checked exhaustively
 dist       900 7      2 - each test file by itself, make distcheck, the tarball is whole
 package   1800 8      2 - packages: recipes checked, built, installed and run
 protocols 1500 9      2 - what UCX does with the helper and without, side by side
