@@ -48,7 +48,6 @@ guest13c  1500 8      2 + the rest of them: forks, ucx_perftest
 moreseeds  600 3      2 - schedules and random programs by the ten minutes
 fuzz       300 9      2 - option strings and report files under libFuzzer
 bench      300 2      2 - the benchmark that makes the tables, on one small code
-coverage   900 1      2 - lines and branches that tests and schedules take
 suites     600 11     2 - MPICH's own tests and mpi4py's, from Debian's sources
 ucxtests   600 10     2 - UCX's own tests, of registration and of shared memory
 abi        300 10     1 - the layouts of UCX that we know against its sources
@@ -81,7 +80,6 @@ testing   | the oracle | none told
 vm2       | - | as vm
 moreseeds | - | as schedules and oracle
 fuzz      | its targets, by clang | 1: a refused send that a close did not give up
-coverage  | the cache and its tests, counted | none told
 suites    | the tests' own programs | none told
 ucxtests  | UCX's tests | none told
 abi       | small programs | none told
@@ -354,7 +352,6 @@ init 500
 fork 1000
 patch 100
 signals 20000
-cancel 1000
 unmaps 100000
 uses 100000000
 changes 3
@@ -572,8 +569,6 @@ inside_fuzz()  {
     "$top/test/fuzz/run" --builddir "$build" --seconds 30 --jobs "$jobs" \
         --seed "$(tree_seed "$top")"
 }
-list_coverage()   { seq 2; }
-inside_coverage() { "$top/test/coverage" --builddir "$build/coverage"; }
 
 # By the day some of them, of those that the last such slice did not take: all of them
 # in six weeks. With --all all.

@@ -193,25 +193,7 @@ def idle_figures:
         each_mpi(. as $m | $s | own("kernels"; $m.mpi)
                  | map(.helper_cpu | values) | {v: max}));
 
-# The paper's two numbers are of its pipeline without leave pinned and with it
-def pipeline_figures:
-    . as $s
-    | (["pipeline", "−3.84 %"], ["caching", "−21.04 %"]) as [$policy, $paper]
-    | (["reuse", "Fig. 9"], ["fresh", "Fig. 10"]) as [$case, $where]
-    | ("peak", "average") as $what
-    | figure($where; "\($what) of the helper against the \($policy | if . == "caching"
-             then "caching pipeline" else "RDMA pipeline" end), \($case), 1m";
-        if $what == "average" then $paper else "–" end; ""; "<="; null; "change";
-        each_mpi(. as $m | $s | own("pipeline"; $case; $m.mpi)[0][$what] as $own
-                 | [$s.rows[] | select(.section == "pipeline" and
-                      .case == $case and .mpi == $m.mpi and
-                      .policy == $policy)][0][$what] as $other
-                 # A share of less than a page says nothing
-                 | if $other != null and $other < 4096
-                   then {text: "it holds less than a page"}
-                   else {v: (ratio($own; $other) | values - 1)} end));
-
 def figures:
     kernel_means, kernel_times("paced"; ""; "0.9967"; "1.0027"), kernel_peaks,
     kernel_times("kernels"; ", jobs of a second"; "–"; "–"), loop_figures, limit_figures,
-    overhead_figures, aggregation_figures, idle_figures, pipeline_figures;
+    overhead_figures, aggregation_figures, idle_figures;

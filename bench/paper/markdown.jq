@@ -43,13 +43,11 @@ def price_cells:
 # A row for each code and MPI
 def price_rows:
     .main as $main
-    | ("paced", "kernels", "kernels_nic") as $section
+    | ("paced", "kernels") as $section
     | [.rows[] | select(.section == $section and .held != null)]
     | group_by([.case, .mpi])[] | map({(.policy): .}) | add
     | select(.[$main])
-    | "| \(.[$main].case)\(if $section == "paced" then " (paced, NIC)"
-                            elif $section | endswith("_nic") then " (NIC)"
-                            else "" end)" +
+    | "| \(.[$main].case)\(if $section == "paced" then " (paced, NIC)" else "" end)" +
       ", \(.[$main].mpi | mpi_name) | \(.leave_pinned.leave_pinned | bytes) " +
       "| \(.[$main] | price_cells) " +
       "| \(if .on_demand then .on_demand | price_cells else "–" end) |";

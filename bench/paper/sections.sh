@@ -10,11 +10,9 @@ fig2          Fig. 2: registration strategies at 5 MB, memory and time
 limit         Fig. 3, 11 (f): completion under a limit (bench/under_limit)
 overhead      section 4.3: what a use costs the main thread
 reuse         Fig. 9: buffers reused, by message size
-pipeline      Fig. 9, 10: the same loops with the RDMA pipeline, memory
 no_reuse      Fig. 10: fresh buffers, by message size
 paced         Fig. 11, Table 2: FT, CG, MG, IS, BT, SP, LU; a NIC's cost, MODELLED
 kernels       the same codes as jobs of a second: time
-kernels_nic   some of them with a NIC's cost of registration, MODELLED
 aggregation   Fig. 12, Table 3: four tasks on a node
 idle          the helper thread's processor time with little to do
 END
@@ -39,18 +37,16 @@ paper_settings() {
     quick)
         default_pairs=2 sizes="17k 1m 5m" iterations=15 compute=10 paced_seconds=8
         fresh_sizes="17k 1m" messages=300 fresh_compute=2 blocks=200
-        code_policies="on_demand leave_pinned $main" nic_mpis=1
-        nic_kernels="ft1d mg is sp" nic_policies="leave_pinned $main" ;;
+        code_policies="on_demand leave_pinned $main"
+        paced_policies="leave_pinned $main" ;;
     full)
         default_pairs=7 sizes="17k 64k 256k 1m 4m 5m 16m" iterations=100
         compute=20 paced_seconds=60 fresh_sizes="17k 256k 1m 4m" messages=1000 fresh_compute=5
-        blocks=1000 nic_kernels="ft1d ft2d cg mg is bt sp lu"
-        nic_policies="on_demand leave_pinned $main" ;;
+        blocks=1000 paced_policies="on_demand leave_pinned $main" ;;
     default)
         default_pairs=5 sizes="17k 64k 256k 1m 4m 5m" iterations=50 compute=20
         paced_seconds=20 fresh_sizes="17k 256k 1m" messages=1000 fresh_compute=5 blocks=300
-        nic_kernels="ft1d cg mg is sp lu"
-        nic_policies="on_demand leave_pinned $main" ;;
+        paced_policies="on_demand leave_pinned $main" ;;
     esac
     bench_among --class "${class:-A}" -- A B C
     kernels=${kernels:-ft1d,ft2d,cg,mg,is,bt,sp,lu}
@@ -64,14 +60,14 @@ paper_settings() {
     for one in ${also//,/ }; do
         bench_among --also "$one" -- bounce on_demand paper predict lru rent
         [[ " $code_policies " = *" $one "* ]] || code_policies+=" $one"
-        [[ " $nic_policies " = *" $one "* ]] || nic_policies+=" $one"
+        [[ " $paced_policies " = *" $one "* ]] || paced_policies+=" $one"
     done
 }
 
 # What a registration costs more than pinning does, in a section
 paper_cost() {
     case $1 in
-    *_nic|paced) echo --pin-cost 20us,250ns ;;
+    paced) echo --pin-cost 20us,250ns ;;
     *) echo ${pin_cost:+--pin-cost "$pin_cost"} ;;
     esac
 }
@@ -113,7 +109,7 @@ kernel_job() {
 plan_jobs() {
     local section=$1 case=$2 x=$3 ranks=$4 policies=$5 m pair policy
     shift 5
-    for m in ${plan_mpis:-$mpis}; do
+    for m in $mpis; do
         for pair in $(seq "$pairs"); do
             for policy in $policies; do
                 printf '%s\t' "$section" "$case" job "$m" "$ranks" "$pair" \
@@ -154,45 +150,24 @@ plan_no_reuse() {
     done
 }
 
-# Of 1 MB, with buffers that are reused and with fresh ones. What the pipeline
-# holds, nothing else keeps: its fragments go through the helper's domain on demand
-plan_pipeline() {
-    local policies="leave_pinned $main pipeline caching"
-    plan_loop pipeline reuse 1 "$policies" 1m "$iterations" "$compute"
-    plan_loop pipeline fresh 0 "$policies" 1m $(((messages + 2) / 3)) \
-        "$fresh_compute" --no-reuse
-}
-
 plan_idle() { plan_loop idle 1s null "$main" 4m 3 1000; }
-
-# plan_codes SECTION KERNELS POLICIES
-plan_codes() {
-    local kernel ranks program
-    for kernel in $2; do
-        IFS=$'\t' read -r ranks program < <(kernel_job "$kernel")
-        plan_jobs "$1" "$kernel" null "$ranks" "$3" "$program"
-    done
-}
 
 # The sizes of class C, computation asleep: bench/paced's programs
 plan_paced() {
     local kernel
     for kernel in ${kernels//,/ }; do
         plan_jobs paced "$kernel" null "$(kernel_ranks "$kernel")" \
-            "$nic_policies" pace/paced "${kernel/#ft1d/ft}" \
+            "$paced_policies" pace/paced "${kernel/#ft1d/ft}" \
             --seconds "${seconds:-$paced_seconds}"
     done
 }
 
-plan_kernels() { plan_codes kernels "${kernels//,/ }" "$code_policies"; }
-
-# Of the kernels that were asked for, those of $nic_kernels
-plan_kernels_nic() {
-    local these
-    these=$(grep -xE "${nic_kernels// /|}" <<< "${kernels//,/$'\n'}") ||
-        return 0
-    plan_mpis=$(head -n "${nic_mpis:-2}" <<< "$mpis") \
-        plan_codes kernels_nic "$these" "$nic_policies"
+plan_kernels() {
+    local kernel ranks program
+    for kernel in ${kernels//,/ }; do
+        IFS=$'\t' read -r ranks program < <(kernel_job "$kernel")
+        plan_jobs kernels "$kernel" null "$ranks" "$code_policies" "$program"
+    done
 }
 
 # The paper's two tests differ in how tasks are grouped; on one node, in how
@@ -229,20 +204,12 @@ paper_machine() {
 # SECTION CASE MPI RANKS PAIR POLICY X COMMAND
 step_job() {
     local options=() policy=$6 status=0
-    case $6 in
-    pipeline) export HELPER_MD_PIPELINE_MODE=pipeline ;;
-    caching) export HELPER_MD_PIPELINE_MODE=cache ;;
-    esac
-    if [ -n "${HELPER_MD_PIPELINE_MODE:-}" ]; then
-        options=(--pipeline) policy=on_demand
-    fi
     if [ "$6" = lru ] && [ "${main_peak:-0}" != 0 ]; then
         options=(--max-pinned "$main_peak")
     fi
     # shellcheck disable=SC2046,SC2086 # words are meant to split
     bench_job "$out/run.json" "$3" "$4" "$policy" $(paper_cost "$1") \
         "${options[@]}" -- $8 || status=$?
-    unset HELPER_MD_PIPELINE_MODE
     [ $status = 0 ] || return 1
     jq -c --arg section "$1" --arg case "$2" --argjson pair "$5" \
         --argjson x "$7" --argjson cpus "$(nproc)" --arg policy "$6" \

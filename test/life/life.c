@@ -17,7 +17,6 @@ static const struct {
     {"fork", life_fork, 10000},
     {"patch", life_patch, 1000},
     {"signals", life_signals, 100000},
-    {"cancel", life_cancel, 10000},
     {"unmaps", life_unmaps, 1000000},
     {"changes", life_changes, 100},
     {"uses", life_uses, 1000000000}
@@ -51,7 +50,7 @@ int main(int argc, char **argv)
     const char *what = "", *inside = NULL;
     const bench_option_t table[] = {
         {"what", BENCH_TEXT, &what, 0, 0,
-         "init, fork, patch, signals, cancel, unmaps, changes or uses"},
+         "init, fork, patch, signals, unmaps, changes or uses"},
         {"count", BENCH_SIZE, &options.count, 1, 1e12, "steps [by the part]"},
         {"stub", BENCH_TEXT, &options.stub, 0, 0,
          "the preload library [of the build tree]"},

@@ -35,7 +35,6 @@ typedef struct life_options {
  *  @ref life_fail. */
 typedef void (*life_part_func_t)(const life_options_t *options);
 
-void life_cancel(const life_options_t *options);
 void life_changes(const life_options_t *options);
 void life_fork(const life_options_t *options);
 void life_init(const life_options_t *options);
