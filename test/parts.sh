@@ -463,15 +463,15 @@ build_for_guests() {
 # NIC shows, by one MPI
 vm_tests="rdma helper-churn-mpich helper-peer-kill helper-peer-close helper-storm
 memory-events"
-vm1_tests="rdma verify-openmpi verify-mpich pinwatch-openmpi-direct
+vm1_tests="rdma verify-openmpi verify-mpich gaps-openmpi-direct
 helper-verify-openmpi helper-verify-mpich helper-large-openmpi helper-large-mpich
 helper-churn-openmpi helper-disturb-mpich helper-off helper-perftest-tag_bw
 perftest-tag_bw perftest-put_bw helper-perftest-put_bw perftest-get helper-perftest-get
 tool-doctor"
-vm2_tests="rdma helper-pinwatch-openmpi helper-count-openmpi helper-count-mpich
+vm2_tests="rdma helper-gaps-openmpi helper-count-openmpi helper-count-mpich
 pipeline-openmpi pipeline-example firehose-random firehose-unmap firehose-strict
 firehose-race helper-overlap-openmpi helper-oracle tool-try helper-rails-openmpi"
-vm3_tests="rdma pinwatch-mpich-cached helper-pinwatch-mpich helper-fork-openmpi
+vm3_tests="rdma gaps-mpich-cached helper-gaps-mpich helper-fork-openmpi
 helper-fork-mpich helper-disturb-openmpi helper-overlap-mpich pipeline-mpich nas-openmpi
 nas-mpich helper-rails-mpich"
 

@@ -130,11 +130,11 @@ reports_of_two() {
     done
 }
 
-# loop_run MPI ROUNDS COMPUTE_MS: the loop of Fig. 1 with three buffers of 1 MB, the
-# data verified; leaves fig1.out and its line of JSON, fig1.json
+# loop_run MPI ROUNDS COMPUTE_MS [OPTION...]: the loop of Fig. 1 with three buffers of
+# 1 MB, the data verified; leaves fig1.out and its line of JSON, fig1.json
 loop_run() {
     mpi_run "$1" -n 2 "$BUILDDIR/bench/mpi/fig1.$1" --size 1048576 --reuse \
-        --iterations "$2" --compute-ms "$3" > fig1.out ||
+        --iterations "$2" --compute-ms "$3" "${@:4}" > fig1.out ||
         { cat fig1.out; return 1; }
     grep '^{' fig1.out > fig1.json &&
         jq -e '.sender.errors == 0 and .receiver.errors == 0' fig1.json
@@ -150,6 +150,22 @@ case_fig1() {
 }
 
 case_count() { case_fig1 "$1" on_demand; }
+
+# loop_held LEAST MOST: by the kernel's word, of what that loop leaves pinned it has held
+# such a share over time
+loop_held() {
+    jq -e --argjson least "$1" --argjson most "$2" '
+        ((.sender, .receiver).vmpin_average_bytes / (.buffers * .size)) as $share
+        | "VmPin: \($share) of what is left pinned",
+          ($share | . >= $least and . <= $most)' fig1.json | tee held.out
+    ! grep -qx false held.out
+}
+
+# loop_on_time LEAST FILE...: such a share of the uses but the first found their buffers
+loop_on_time() {
+    jq -e -s --argjson least "$1" \
+        'all(.on_time >= $least * (.uses - .cold))' "${@:2}" > /dev/null
+}
 
 # loop_check ROUNDS POLICY FILE...: what each rank reports of that loop
 loop_check() {

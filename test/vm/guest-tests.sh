@@ -17,10 +17,10 @@ tests() {
     for mpi in openmpi mpich; do
         echo "verify-$mpi test_verify $mpi"
     done
-    echo pinwatch-openmpi-direct test_pinwatch openmpi direct
-    echo pinwatch-mpich-cached test_pinwatch mpich cached
+    echo gaps-openmpi-direct test_gaps openmpi direct
+    echo gaps-mpich-cached test_gaps mpich cached
     for mpi in openmpi mpich; do
-        for what in verify large pinwatch churn disturb fork; do
+        for what in verify large gaps churn disturb fork; do
             echo "helper-$what-$mpi test_helper $what $mpi"
         done
         echo "helper-count-$mpi test_loop helper-count-$mpi $mpi on_demand"
@@ -171,33 +171,23 @@ test_pipeline() {
         ! grep ' 0 registrations' "$OUTDIR/pipeline.$1"
 }
 
-pinwatch() {
-    local mpi=$1
-    shift
-    need "$mpi" pinwatch
-    mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/pinwatch.$mpi" "$@"
-}
-
-# Without the helper pinwatch must tell UCX's own cache from none, and neither
-# may pass for the helper's work
-test_pinwatch() {
+# Without the helper UCX's own cache is told from none
+test_gaps() {
+    need "$1" ../../bench/mpi/fig1
+    command -v jq > /dev/null || skip "no jq"
     case $2 in
     direct)
         export UCX_IB_REG_METHODS=direct
-        pinwatch "$1" --iterations 4 --expect on_demand || return 1 ;;
+        loop_run "$1" 4 200 --asleep && loop_held 0 0.4 ;;
     cached)
-        pinwatch "$1" --iterations 4 --expect leave_pinned || return 1 ;;
+        loop_run "$1" 4 200 --asleep && loop_held 0.7 1.2 ;;
     esac
-    if pinwatch "$1" --iterations 4 --expect predict; then
-        echo "passes for predicted"
-        return 1
-    fi
 }
 
-# predicts MPI GAP
+# predicts MPI GAP: what is given up in a gap is there again before the use
 predicts() {
-    pinwatch "$1" --iterations 8 --gap-ms "$2" --min-fraction 0.7 \
-        --expect predict
+    loop_run "$1" 8 "$2" --asleep && loop_held 0 0.5 &&
+        loop_on_time 0.5 "$OUTDIR/helper-gaps-$1".*.json
 }
 
 # Messages through the registered pages, memory that comes and goes between
@@ -235,11 +225,13 @@ test_helper() {
         need "$mpi" verify
         mpi_run "$mpi" -n 2 "$MPI_PROGRAMS/verify.$mpi" --iterations 1 \
             --min-size 8m --kinds rotate,map || return 1 ;;
-    pinwatch)
+    gaps)
+        need "$mpi" ../../bench/mpi/fig1
+        command -v jq > /dev/null || skip "no jq"
         # Long gaps beside those of a host that is busy with other things. A
         # few gaps of a slow guest: what predict knows of them is too little
         export UCX_MD_HELPER_POLICY=paper
-        predicts "$mpi" 400 || { rm -f "$OUTDIR"/helper-pinwatch*.json
+        predicts "$mpi" 400 || { rm -f "$OUTDIR/helper-gaps-$mpi".*.json
                                  predicts "$mpi" 1500; } || return 1 ;;
     churn)
         churn "$mpi" --messages 250 || return 1 ;;
@@ -532,7 +524,8 @@ test_helper_off() {
     mpi_run openmpi -n 2 "$MPI_PROGRAMS/verify.openmpi" --iterations 1 \
         --max-size 64k --no-thread ucx-helper 2>&1 | tee off.out
     [ "${PIPESTATUS[0]}" -eq 0 ] && ! grep -i helper off.out || return 1
-    pinwatch openmpi --iterations 4 --expect leave_pinned
+    need openmpi ../../bench/mpi/fig1
+    loop_run openmpi 4 200 --asleep && loop_held 0.7 1.2
 }
 
 # The kernel's events and its answers about mappings, on a kernel of the release
