@@ -61,9 +61,6 @@ long_tests() {
         echo "helper-soak-$mpi test_helper soak $mpi"
     done
     for mpi in openmpi mpich; do
-        echo "time-$mpi test_time $mpi"
-    done
-    for mpi in openmpi mpich; do
         for what in predict leave_pinned; do
             echo "helper-fig1-$mpi-$what test_loop helper-fig1-$mpi-$what $mpi $what"
         done
@@ -378,20 +375,6 @@ nas_run() {
         "$dir"/*.json >> "$OUTDIR/nas-$mpi/rows"
 }
 
-nas_table() {
-    echo "KB a rank; VmPin holds UCX's own pools, too"
-    jq -r '[.kernel, .seconds, .left_peak, .peak, .left_average, .average,
-            .in_use_peak, .vmpin_peak, .uses, .on_time] | @tsv' "$1" |
-    awk -F '\t' 'BEGIN {
-            printf "%-4s %8s %12s %8s %12s %8s %8s %10s %6s %8s\n", "code", \
-                   "seconds", "left: peak", "helper", "left: mean", "helper", \
-                   "in use", "VmPin peak", "uses", "on time"
-        }
-        { printf "%-4s %8.2f %12.0f %8.0f %12.1f %8.1f %8.0f %10.0f %6d %8d\n", \
-          $1, $2, $3 / 1024, $4 / 1024, $5 / 1024, $6 / 1024, $7 / 1024, \
-          $8 / 1024, $9, $10 }'
-}
-
 # Codes over the device: every result verified; what the helper held beside what
 # is left pinned: no more at once, but for the two pages that neighbours of a few
 # KB share, and less over time.
@@ -403,58 +386,10 @@ test_nas() {
     export UCX_MD_HELPER_POLICY=paper
     rm -rf "$OUTDIR/nas-$mpi"
     nas_run "$mpi" ft && nas_run "$mpi" lu && nas_run "$mpi" cg || return 1
-    nas_table "$OUTDIR/nas-$mpi/rows"
+    cat "$OUTDIR/nas-$mpi/rows"
     jq -e -s 'length == 3 and all(.verified and .reports == 2 and .uses > 0 and
         .peak <= .left_peak + 8192 and .average < .left_average)' \
         "$OUTDIR/nas-$mpi/rows"
-}
-
-# time_run MPI POLICY: a row of the loop of Fig. 1; the median of a message
-time_run() {
-    local mpi=$1 dir=$OUTDIR/time-$1 file
-    rm -f "$dir"/*.json
-    UCX_MD_HELPER_POLICY=$2 UCX_MD_HELPER_REPORT=json:$dir/%p.json \
-        mpi_run "$mpi" -n 2 "$BUILDDIR/bench/mpi/fig1.$mpi" --size 1048576 \
-        --reuse --iterations 20 --compute-ms 50 > "$dir/stdout" ||
-        { cat "$dir/stdout"; return 1; }
-    for file in "$dir"/*.json; do
-        report_check "$file" "$2" || return 1
-    done
-    grep '^{' "$dir/stdout" > "$dir/line" || return 1
-    jq -c -s --slurpfile line "$dir/line" --arg policy "$2" '
-        {$policy, us: $line[0].sender.median_us,
-         seconds: $line[0].sender.elapsed_seconds,
-         on_time: (map(.on_time) | add), warm: (map(.uses - .cold) | add),
-         average: (map(.pinned_byte_seconds / .leave_pinned_byte_seconds)
-                   | add / length)}' "$dir"/*.json >> "$dir/rows"
-}
-
-# leave_pinned and predict in turn over the device: ratios of medians. What comes
-# of them is read, not judged: the guest's processor is emulated.
-test_time() {
-    local mpi=$1 pair pairs=7
-    need "$mpi" ../../bench/mpi/fig1
-    command -v jq > /dev/null || skip "no jq"
-    helper_on "time-$mpi"
-    rm -rf "$OUTDIR/time-$mpi"
-    mkdir -p "$OUTDIR/time-$mpi"
-    for pair in $(seq $pairs); do
-        if [ $((pair % 2)) = 1 ]; then
-            time_run "$mpi" leave_pinned && time_run "$mpi" predict || return 1
-        else
-            time_run "$mpi" predict && time_run "$mpi" leave_pinned || return 1
-        fi
-    done
-    jq -s '
-        def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor])
-                    / 2;
-        def of($policy; f): map(select(.policy == $policy) | f) | median;
-        {pairs: (length / 2),
-         message: (of("predict"; .us) / of("leave_pinned"; .us)),
-         run: (of("predict"; .seconds) / of("leave_pinned"; .seconds)),
-         on_time: of("predict"; .on_time / .warm),
-         memory: of("predict"; .average)}' "$OUTDIR/time-$mpi/rows" || return 1
-    [ "$(wc -l < "$OUTDIR/time-$mpi/rows")" -eq $((2 * pairs)) ]
 }
 
 # A peer that is killed, an endpoint that is closed by force, both within a

@@ -298,14 +298,6 @@ TEST_F(test_sim, computing_and_reducing_take_their_time)
     EXPECT_EQ(7000000 + 2 * (2 * O + L), run_program().time_ns);
 }
 
-TEST_F(test_sim, a_straggler_computes_for_longer)
-{
-    m_params.straggler = 0.5;
-    s_program.assign(3, {compute(7e6)});
-    EXPECT_EQ(10500000u, run_program().time_ns);
-    EXPECT_EQ((7000000u + 7000000u + 10500000u) / 3, run_program().compute_ns);
-}
-
 /* As if each had to register, though all is left pinned; or some of them */
 TEST_F(test_sim, uses_are_late_by_chance)
 {
@@ -398,32 +390,6 @@ TEST_F(test_sim, alltoall_is_closed_for_any_number_of_ranks)
     }
 }
 
-static bool is_same(const sim_result_t &a, const sim_result_t &b)
-{
-    return (a.time_ns == b.time_ns) && (a.events == b.events) &&
-           (a.stats.on_time == b.stats.on_time) &&
-           (a.stats.late == b.stats.late) &&
-           (a.stats.missed == b.stats.missed) &&
-           (a.stats.pinned_byte_ns == b.stats.pinned_byte_ns) &&
-           (a.byte_ns_max == b.byte_ns_max);
-}
-
-TEST_F(test_sim, a_seed_repeats)
-{
-    sim_shape_t shape = shape_of("sp", 16);
-
-    m_params.iterations = 10;
-    m_params.noise      = 0.05;
-    for (unsigned policy = 0; policy < UCS_REGCACHE_POLICY_LAST; ++policy) {
-        m_params.process.policy = (ucs_regcache_policy_t)policy;
-        m_params.process.seed   = 1;
-        sim_result_t one        = run(shape);
-        EXPECT_TRUE(is_same(one, run(shape)));
-        m_params.process.seed = 2;
-        EXPECT_FALSE(is_same(one, run(shape)));
-    }
-}
-
 /* Without noise all ranks of an all-to-all do the same, so delays that are
  * taken from a fourth of them are the right ones */
 TEST_F(test_sim, borrowed_delays)
@@ -464,24 +430,6 @@ TEST_F(test_sim, a_rank_that_waits_is_its_own_helper)
      * receiver that has nothing else to do */
     EXPECT_EQ(30u, idle.stats.announced);
     EXPECT_GT(idle.stats.announced_on_time, 20u);
-}
-
-/* Ranks that step while they wait receive all that is sent; the same twice */
-TEST_F(test_sim, patterns_are_closed_with_idle_steps)
-{
-    m_params.helper              = SIM_HELPER_IDLE;
-    m_params.process.policy      = UCS_REGCACHE_POLICY_PREDICT;
-    m_params.iterations          = 3;
-    m_params.noise               = 0.05;
-    for (const char *name : {"ft", "cg", "mg", "is", "lu", "sp", "amg"}) {
-        sim_shape_t shape = shape_of(name, 16);
-        sim_result_t one  = run(shape);
-        sim_result_t two  = run(shape);
-
-        EXPECT_GT(one.idle_steps, 0u) << name;
-        EXPECT_TRUE(is_same(one, two)) << name;
-        EXPECT_EQ(one.idle_steps, two.idle_steps) << name;
-    }
 }
 
 /*
