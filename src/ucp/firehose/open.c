@@ -53,11 +53,11 @@ static unsigned ucp_firehose_thread_turn(ucx_firehose_h firehose)
 {
     unsigned count;
 
-    if (!ucp_wire_thread_enter(1)) {
+    if (!ucp_wire_thread_enter()) {
         return 0;
     }
     count = ucx_firehose_progress(firehose);
-    ucp_wire_thread_leave(1);
+    ucp_wire_thread_leave();
     return count;
 }
 

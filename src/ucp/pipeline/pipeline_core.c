@@ -39,7 +39,6 @@ ucs_status_t ucp_pipeline_create(ucp_wire_t *wire,
     pthread_mutex_init(&self->lock, NULL);
     self->options = *options;
     ucp_pipeline_cache_init(&self->cache);
-    ucp_pipeline_sweeper_init(self);
     ucs_list_head_init(&self->posted);
     ucs_list_head_init(&self->unexpected);
     ucs_list_head_init(&self->taken);
@@ -75,7 +74,6 @@ void ucp_pipeline_end(ucx_pipeline_h self)
         ucm_unset_event_handler(UCM_EVENT_VM_UNMAPPED, ucp_pipeline_hook_event,
                                 self);
     }
-    ucp_pipeline_sweeper_stop(self);
     ucs_list_splice_tail(&self->unexpected, &self->taken);
     while (!ucs_list_is_empty(&self->unexpected)) {
         message = ucs_list_extract_head(&self->unexpected,

@@ -11,7 +11,7 @@
 #include <ucs/sys/math.h>
 #include <ucs/sys/sync/lock.h>
 
-#include <semaphore.h>
+#include <pthread.h>
 
 #define UCP_PIPELINE_MAGIC 0x50495045u
 
@@ -197,21 +197,12 @@ typedef struct ucp_pipeline_unexpected {
     char            bytes[];            /**< key, then payload */
 } ucp_pipeline_unexpected_t;
 
-/** The thread that deregisters what was unmapped. */
-typedef struct ucp_pipeline_sweeper {
-    int           runs;
-    ucs_spawned_t thread;
-    sem_t         bell;  /**< an event rings, and cannot wait */
-    _Atomic int   stops;
-} ucp_pipeline_sweeper_t;
-
 struct ucx_pipeline {
     pthread_mutex_t        lock;    /**< all but the cache's entries */
     ucp_wire_t             *wire;
     ucx_pipeline_options_t options;
     ucx_pipeline_stats_t   stats;
     ucp_pipeline_cache_t   cache;
-    ucp_pipeline_sweeper_t sweeper;
     ucp_pipeline_tune_t    tune;
     unsigned               num_waits;  /**< pieces that are registered at both
                                         *   ends and wait to be written */
@@ -250,12 +241,6 @@ void ucp_pipeline_cache_close(ucx_pipeline_h self);
 size_t ucp_pipeline_cache_has(ucx_pipeline_h self, const char *start);
 void ucp_pipeline_cache_look(ucx_pipeline_h self);
 void ucp_pipeline_cache_sweep(ucx_pipeline_h self);
-
-/* pipeline_sweeper.c: without the lock; _ring any thread, any time after _init */
-void ucp_pipeline_sweeper_init(ucx_pipeline_h self);
-void ucp_pipeline_sweeper_start(ucx_pipeline_h self);
-void ucp_pipeline_sweeper_stop(ucx_pipeline_h self);
-void ucp_pipeline_sweeper_ring(ucx_pipeline_h self);
 
 /* pipeline_tune.c */
 void ucp_pipeline_tune_init(ucx_pipeline_h self);

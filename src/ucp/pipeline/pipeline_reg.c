@@ -7,7 +7,7 @@
 /* Registrations, one a fragment, at once or kept. In mode cache all are in the
  * cache's list, those in use as well. An unmap event may come on any thread at
  * any time, so it only marks entries under the cache's lock; they are
- * deregistered by the next call that finds them without uses, or the sweeper. */
+ * deregistered by the next call that finds them without uses. */
 
 void ucp_pipeline_cache_init(ucp_pipeline_cache_t *cache)
 {
@@ -217,25 +217,19 @@ void ucp_pipeline_unmapped(ucx_pipeline_h self, const void *start,
     ucp_pipeline_cache_t *cache = &self->cache;
     uintptr_t from = (uintptr_t)start, to = from + length;
     ucp_pipeline_reg_t *reg;
-    int is_idle = 0;
 
     if (ucs_lock_is_mine(&cache->lock)) {
         ucs_store_relaxed(&cache->strike, 1); /* read by this very thread */
-        ucp_pipeline_sweeper_ring(self);
         return;
     }
     ucs_lock(&cache->lock);
     ucs_list_for_each(reg, &cache->list, list) {
         if ((reg->start < to) && (from < reg->end)) {
             reg->stale = 1;
-            is_idle   |= (reg->uses == 0);
         }
     }
     ucp_pipeline_new_unmapped(cache, from, to);
     ucs_unlock(&cache->lock);
-    if (is_idle) {
-        ucp_pipeline_sweeper_ring(self);
-    }
 }
 
 /* Take an entry that covers the range and has no uses: one that goes as far as

@@ -82,13 +82,8 @@ ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
     if (status == UCS_OK) {
         status = ucp_wire_ucp_create(self, num_peers, NULL, &wire);
     }
-    if (status == UCS_OK) {
-        status = ucp_pipeline_create(wire, &checked, pipeline_p);
-    }
-    if ((status == UCS_OK) && (*pipeline_p)->hooked) {
-        ucp_pipeline_sweeper_start(*pipeline_p);
-    }
-    return status;
+    return (status != UCS_OK) ? status :
+           ucp_pipeline_create(wire, &checked, pipeline_p);
 }
 
 void ucx_pipeline_address(ucx_pipeline_h pipeline, const void **address_p,

@@ -11,15 +11,6 @@
  *  kept, copied, for messages that nobody waits for yet. */
 #define UCP_PIPELINE_EAGER (16 * 1024)
 
-/** Bytes of the stack of the thread that deregisters what was unmapped. Half: less than
- *  UCX may need. Double: as much more address space, and locked memory after
- *  mlockall(MCL_FUTURE). */
-#define UCP_PIPELINE_SWEEPER_STACK (256 * 1024)
-
-/** Nanoseconds between its looks whether a fork is over. Half: twice the looks. Double:
- *  what was unmapped meanwhile is pinned for as much longer. */
-#define UCP_PIPELINE_SWEEPER_PAUSE_NS 1000000
-
 /** Bytes of a longer message that go with its header. Half: nothing changes.
  *  Double: the answer, for which the link waits, is later by two copies. */
 #define UCP_PIPELINE_FIRST 1024

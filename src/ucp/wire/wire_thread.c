@@ -68,27 +68,17 @@ uint32_t ucp_wire_process(void)
     return ucs_process_id();
 }
 
-int ucp_wire_thread_enter(int calls_out)
+int ucp_wire_thread_enter(void)
 {
     if (pthread_rwlock_tryrdlock(&ucp_wire_threads) != 0) {
         return 0;
     }
-    if (calls_out) {
-        ucp_wire_is_inside = 1;
-    }
+    ucp_wire_is_inside = 1;
     return 1;
 }
 
-void ucp_wire_thread_leave(int calls_out)
+void ucp_wire_thread_leave(void)
 {
-    if (calls_out) {
-        ucp_wire_is_inside = 0;
-    }
+    ucp_wire_is_inside = 0;
     pthread_rwlock_unlock(&ucp_wire_threads);
-}
-
-void ucp_wire_thread_await(void)
-{
-    ucp_wire_fork_prepare();
-    ucp_wire_fork_parent();
 }

@@ -5,8 +5,7 @@
 #include <ucs/sys/proc/spawn.h>
 
 /*
- * Threads of a library above UCP that call it, and forks and the program's end beside
- * them.
+ * Threads of a library above UCP that call it, and forks beside them.
  *
  * UCM holds a read-write lock while memory is mapped or unmapped. A child whose
  * parent's thread was in there finds it taken for ever, and hangs as soon as it opens a
@@ -21,25 +20,19 @@ int ucp_wire_thread_start(ucs_spawned_t *thread, size_t stack_size,
                           void *(*main_func)(void *arg), void *arg);
 
 /**
- * Around each call of UCX by such a thread, not nested. It does not wait: a fork handler of
- * the program's may wait for who stops the thread.
- *
- * @param [in] calls_out  Nonzero, both times: the program may fork in a function of its own
- *                        that is called in between. This takes a thread-local variable,
- *                        which the C library allocates.
+ * Around each call of UCX by such a thread, not nested; the program may fork in a function
+ * of its own that is called in between. It does not wait: a fork handler of the program's
+ * may wait for who stops the thread.
  *
  * @return Nonzero, then @ref ucp_wire_thread_leave follows; zero while the process forks,
  *         then the thread looks whether it is to stop, and tries again.
  */
-int ucp_wire_thread_enter(int calls_out);
-void ucp_wire_thread_leave(int calls_out);
+int ucp_wire_thread_enter(void);
+void ucp_wire_thread_leave(void);
 
 /** @return The number of this process (process.h), for a memory event: a child has
  *          none of our threads, and finds locks closed that its parent's held. */
 uint32_t ucp_wire_process(void);
-
-/** Wait until none is inside, @ref UCP_WIRE_FORK_WAIT_SECONDS at most. */
-void ucp_wire_thread_await(void);
 
 END_C_DECLS
 

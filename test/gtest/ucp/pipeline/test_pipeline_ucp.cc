@@ -7,12 +7,10 @@
 #include <uct/ib/helper_md/quiet_fork.h>
 
 #include <gtest/gtest.h>
-#include <sanitized.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -120,37 +118,6 @@ public:
         STEP(ucx_pipeline_destroy(m_pipeline) == UCS_OK);
     }
 
-    /* Large buffers that are kept registered, of messages to oneself */
-    char *keep()
-    {
-        char *memory = (char*)mmap(NULL, 2 * KEPT, PROT_READ | PROT_WRITE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        STEP(memory != MAP_FAILED);
-        for (unsigned round = 0; round < 6; ++round) {
-            ucx_pipeline_request_h reqs[2];
-            STEP(ucx_pipeline_recv(m_pipeline, m_self, 6, ~0ull, memory, KEPT,
-                                   &reqs[0]) == UCS_OK);
-            STEP(ucx_pipeline_send(m_pipeline, m_self, 6, memory + KEPT, KEPT,
-                                   &reqs[1]) == UCS_OK);
-            for (auto req : reqs) {
-                STEP(ucx_pipeline_wait(req, NULL) == UCS_OK);
-                STEP(ucx_pipeline_request_free(req) == UCS_OK);
-            }
-        }
-        STEP(registered() > 0);
-        return memory;
-    }
-
-    /* Nobody progresses meanwhile */
-    bool goes(char *memory, unsigned milliseconds)
-    {
-        munmap(memory, 2 * KEPT);
-        while ((registered() > 0) && (milliseconds-- > 0)) {
-            usleep(1000);
-        }
-        return registered() == 0;
-    }
-
     /* Another thread is in the middle of the list that an unmapping looks
      * through: the child does not have it */
     void fork_meanwhile()
@@ -191,14 +158,6 @@ public:
 private:
     static constexpr size_t KEPT = 4 << 20;
 
-    uint64_t registered()
-    {
-        ucx_pipeline_stats_t stats;
-        stats.size = sizeof(stats);
-        ucx_pipeline_get_stats(m_pipeline, &stats);
-        return stats.registered;
-    }
-
     static void fill(std::vector<char> &bytes, unsigned from, unsigned to,
                      unsigned round)
     {
@@ -223,17 +182,6 @@ void run_process(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
     _exit(0);
 }
 
-/* What was sent from and received into is unmapped, and no call follows */
-void run_unmap(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
-{
-    alarm(300);
-    process me(self, pipes, mode);
-    STEP(me.goes(me.keep(), 10000));
-    STEP(me.goes(me.keep(), 10000)); /* again */
-    me.end();
-    _exit(0);
-}
-
 void run_fork(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
 {
     alarm(300);
@@ -241,40 +189,6 @@ void run_fork(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
     me.fork_meanwhile();
     me.end();
     _exit(0);
-}
-
-/* The thread that deregisters would take some of it */
-void run_limited(unsigned self, int (*pipes)[NUM][2],
-                 ucx_pipeline_mode_t mode)
-{
-    const struct rlimit limit = {UINT64_C(1) << 40, UINT64_C(1) << 40};
-
-    alarm(300);
-    STEP(setrlimit(RLIMIT_AS, &limit) == 0);
-    process me(self, pipes, mode);
-    STEP(!me.goes(me.keep(), 300));
-    me.end();
-    _exit(0);
-}
-
-process *exiting;
-char *exiting_memory;
-
-/* UCX is being taken down, so nothing is deregistered any more */
-void exit_late()
-{
-    _exit(exiting->goes(exiting_memory, 300) ? 1 : 0);
-}
-
-/* The program unmaps as it ends */
-void run_exit(unsigned self, int (*pipes)[NUM][2], ucx_pipeline_mode_t mode)
-{
-    alarm(300);
-    atexit(exit_late);
-    exiting        = new process(self, pipes, mode);
-    exiting_memory = exiting->keep();
-    exiting->exchange(1);
-    exit(0);
 }
 
 class test_pipeline_ucp :
@@ -326,25 +240,9 @@ TEST_P(test_pipeline_ucp, everybody_to_everybody)
     run(run_process, GetParam());
 }
 
-TEST_P(test_pipeline_ucp_cache, what_is_unmapped_goes_without_a_call)
-{
-    run(run_unmap, GetParam());
-}
-
 TEST_P(test_pipeline_ucp_cache, a_child_unmaps_though_a_lock_was_held)
 {
     run(run_fork, GetParam());
-}
-
-TEST_P(test_pipeline_ucp_cache, a_limit_of_address_space_is_the_programs)
-{
-    SKIP_IF_SANITIZED();
-    run(run_limited, GetParam());
-}
-
-TEST_P(test_pipeline_ucp_cache, nothing_goes_while_the_program_ends)
-{
-    run(run_exit, GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(modes, test_pipeline_ucp_cache,
