@@ -67,7 +67,7 @@ static ucs_status_t pgas_make_wire(pgas_t *pgas)
 {
     ucs_status_t status;
 
-    status = ucp_wire_ucp_create(pgas->self, pgas->options->nodes, NULL,
+    status = ucp_wire_ucp_create(pgas->self, pgas->options->nodes,
                                  &pgas->wire);
     if ((status == UCS_OK) && (pgas->options->pin_base > 0)) {
         pgas_wire.real        = pgas->wire->ops;

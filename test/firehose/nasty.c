@@ -69,8 +69,7 @@ int nodes_random(nodes_t *nodes)
  * where other work runs beside. */
 enum { KILLED_AFTER = 200 };
 
-/* Far below the 20 s of UCX's keepalive. The dead node is not waited for by its
- * parent before all others have ended. */
+/* Far below the 20 s that UCX's keepalive takes by itself */
 enum { KILLED_SECONDS = 12, KILLED_HANGS_SECONDS = 45 };
 
 /* Put to the node that is about to die until that fails; nothing may hang */

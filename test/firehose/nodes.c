@@ -196,8 +196,8 @@ static int nodes_judge(nodes_t *nodes, int is_killed, unsigned node, int status)
     return 1;
 }
 
-/* The one that is killed last: until then it is dead and not waited for, as
- * under a launcher. @return How many did not end as they should */
+/* As a launcher does: each when it has ended. @return How many did not end as they
+ * should */
 static int nodes_wait(nodes_t *nodes, const nodes_program_t *program,
                       pid_t *pids)
 {
@@ -207,7 +207,7 @@ static int nodes_wait(nodes_t *nodes, const nodes_program_t *program,
     while (left > 0) {
         for (node = 0; node < nodes->count; ++node) {
             is_killed = ((int)node == program->killed);
-            if ((pids[node] == 0) || (is_killed && (left > 1)) ||
+            if ((pids[node] == 0) ||
                 (waitpid(pids[node], &status, WNOHANG) != pids[node])) {
                 continue;
             }

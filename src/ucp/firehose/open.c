@@ -90,12 +90,7 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
     ucs_status_t status;
     ucp_wire_t *wire;
 
-    status = ucp_wire_ucp_create(
-            params->node, params->num_nodes,
-            (params->field_mask & UCX_FIREHOSE_PARAM_FIELD_CONFIG) ?
-                    params->config :
-                    NULL,
-            &wire);
+    status = ucp_wire_ucp_create(params->node, params->num_nodes, &wire);
     if (status == UCS_OK) {
         status = ucp_firehose_create(params, wire, &firehose);
     }

@@ -48,8 +48,7 @@ typedef void (*ucx_firehose_done_func_t)(void *arg, ucs_status_t status);
 enum ucx_firehose_params_field {
     UCX_FIREHOSE_PARAM_FIELD_VICTIMS = 1 << 0,
     UCX_FIREHOSE_PARAM_FIELD_BUCKET  = 1 << 1,
-    UCX_FIREHOSE_PARAM_FIELD_FLAGS   = 1 << 2,
-    UCX_FIREHOSE_PARAM_FIELD_CONFIG  = 1 << 3
+    UCX_FIREHOSE_PARAM_FIELD_FLAGS   = 1 << 2
 };
 
 enum ucx_firehose_flags {
@@ -81,9 +80,6 @@ typedef struct ucx_firehose_params {
                                     *   mappings that begin and end with a
                                     *   bucket */
     unsigned           flags;      /**< of @ref ucx_firehose_flags; default 0 */
-    const char * const *config;    /**< UCX options of this instance, name
-                                    *   (without UCX_) and value by turns, NULL
-                                    *   at the end; default: environment's */
 } ucx_firehose_params_t;
 
 /** Figures of one instance; sums since it was opened, unless said. */
@@ -113,7 +109,7 @@ typedef struct ucx_firehose_attr {
  * @param [in]  params      Not needed after this returns.
  * @param [out] firehose_p  Set on success; end it by @ref ucx_firehose_close.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM: node, num_nodes, bucket or an option;
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM: node, num_nodes or bucket;
  *         UCS_ERR_EXCEEDS_LIMIT: MAXVICTIM is less than a bucket;
  *         UCS_ERR_NO_MEMORY; or what UCP says.
  */

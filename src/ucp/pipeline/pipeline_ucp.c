@@ -80,7 +80,7 @@ ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
 
     status = ucx_pipeline_options_check(options, &checked);
     if (status == UCS_OK) {
-        status = ucp_wire_ucp_create(self, num_peers, NULL, &wire);
+        status = ucp_wire_ucp_create(self, num_peers, &wire);
     }
     return (status != UCS_OK) ? status :
            ucp_pipeline_create(wire, &checked, pipeline_p);

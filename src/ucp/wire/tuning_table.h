@@ -20,14 +20,10 @@
  *  holds up those behind it for longer. */
 #define UCP_WIRE_MAX_PAYLOAD (64 * 1024)
 
-/** Seconds between looks whether peers on this node live, at two system calls
- *  each. Half: twice the calls. Double: operations to one that died stay open a
- *  second longer. */
-#define UCP_WIRE_WATCH_SECONDS 1
-
-/** Calls of progress of which one looks at the clock for that. Half: a
- *  nanosecond for each call. Double: who calls rarely looks later. */
-#define UCP_WIRE_WATCH_CALLS 64
+/** Time between looks whether peers live (UCX_KEEPALIVE_INTERVAL, which UCX has at
+ *  20 s). Half: twice the looks, some system calls or empty messages for each peer.
+ *  Double: operations to one that died stay open a second longer. */
+#define UCP_WIRE_KEEPALIVE "1s"
 
 /** Seconds that the end of a wire waits for operations and for endpoints to
  *  close in peace, before they are closed by force. Half: a peer that is

@@ -4,7 +4,6 @@
 #include <ucs/sys/clock.h>
 
 #include <stdlib.h>
-#include <string.h>
 
 #define UCP_WIRE_CLOSE_NS (UCP_WIRE_CLOSE_SECONDS * UCS_CLOCK_NSEC_PER_SEC)
 
@@ -101,9 +100,6 @@ unsigned ucp_wire_ucp_progress(ucp_wire_t *wire)
     if (self->held) {
         ucp_wire_ucp_hand_up_held(self);
     }
-    if (++self->calls % UCP_WIRE_WATCH_CALLS == 0) {
-        ucp_wire_ucp_watch(self, ucs_clock_monotonic());
-    }
     if (self->num_failed > 0) {
         ucp_wire_ucp_tell_failed(self);
         ++count;
@@ -153,18 +149,17 @@ void ucp_wire_ucp_destroy(ucp_wire_t *wire)
             ucp_request_free(peer->closing);
         }
     }
+    ucp_worker_release_address(self->worker, self->address);
     ucp_worker_destroy(self->worker);
     ucp_cleanup(self->context);
     for (i = 0; i < wire->num_peers; ++i) {
         ucp_wire_ucp_forget_early(&self->peers[i]);
     }
     ucp_wire_ucp_forget_ops(self);
-    free(self->address);
     free(self);
 }
 
-static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
-                                              const char * const *option)
+static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self)
 {
     ucp_params_t params = {0};
     ucp_config_t *config;
@@ -174,16 +169,12 @@ static ucs_status_t ucp_wire_ucp_init_context(ucp_wire_ucp_t *self,
     if (status != UCS_OK) {
         return status;
     }
-    status = ucp_wire_ucp_configure(config, option);
-    if (status != UCS_OK) {
-        goto out;
-    }
+    ucp_wire_ucp_configure(config);
     params.field_mask   = UCP_PARAM_FIELD_FEATURES |
                           UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     params.features     = UCP_FEATURE_AM | UCP_FEATURE_RMA;
     params.estimated_num_eps = self->super.num_peers;
     status              = ucp_init(&params, config, &self->context);
-out:
     ucp_config_release(config);
     return status;
 }
@@ -217,30 +208,6 @@ static void ucp_wire_ucp_set_limits(ucp_wire_ucp_t *self)
     self->super.max_payload = UCP_WIRE_MAX_PAYLOAD;
 }
 
-/* UCP's address behind the process that it is of */
-static ucs_status_t ucp_wire_ucp_init_address(ucp_wire_ucp_t *self)
-{
-    ucp_address_t *address;
-    ucs_status_t status;
-    size_t length;
-
-    status = ucp_worker_get_address(self->worker, &address, &length);
-    if (status != UCS_OK) {
-        return status;
-    }
-    ucp_wire_ucp_process_self(&self->process);
-    self->address_length = sizeof(self->process) + length;
-    self->address        = malloc(self->address_length);
-    if (self->address == NULL) {
-        status = UCS_ERR_NO_MEMORY;
-    } else {
-        memcpy(self->address, &self->process, sizeof(self->process));
-        memcpy(self->address + sizeof(self->process), address, length);
-    }
-    ucp_worker_release_address(self->worker, address);
-    return status;
-}
-
 static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
 {
     ucp_worker_params_t params = {0};
@@ -255,7 +222,8 @@ static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
     ucp_wire_ucp_set_limits(self);
     status = ucp_wire_ucp_set_handler(self);
     if (status == UCS_OK) {
-        status = ucp_wire_ucp_init_address(self);
+        status = ucp_worker_get_address(self->worker, &self->address,
+                                        &self->address_length);
     }
     if (status != UCS_OK) {
         ucp_worker_destroy(self->worker);
@@ -264,7 +232,6 @@ static ucs_status_t ucp_wire_ucp_init_worker(ucp_wire_ucp_t *self)
 }
 
 ucs_status_t ucp_wire_ucp_create(unsigned number, unsigned num_peers,
-                                 const char * const *config,
                                  ucp_wire_t **wire_p)
 {
     ucp_wire_ucp_t *self;
@@ -287,7 +254,7 @@ ucs_status_t ucp_wire_ucp_create(unsigned number, unsigned num_peers,
         ucs_list_head_init(&self->peers[i].ops);
     }
 
-    status = ucp_wire_ucp_init_context(self, config);
+    status = ucp_wire_ucp_init_context(self);
     if (status != UCS_OK) {
         goto err_free;
     }
@@ -319,7 +286,6 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
 {
     ucp_wire_ucp_t *self   = (ucp_wire_ucp_t*)wire;
     ucp_ep_params_t params = {0};
-    ucp_wire_ucp_process_t process;
 
     if (peer >= wire->num_peers) {
         return UCS_ERR_INVALID_PARAM;
@@ -330,11 +296,7 @@ ucs_status_t ucp_wire_ucp_connect(ucp_wire_t *wire, unsigned peer,
     params.field_mask      = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                              UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    memcpy(&process, address, sizeof(process));
-    self->peers[peer].pid  = ucp_wire_ucp_watchable(&self->process, &process);
-    self->peers[peer].page = process.page;
-    params.address         = (const void*)((const char*)address +
-                                           sizeof(process));
+    params.address         = address;
     /* a process does not outlive itself, and UCP has no such handler for it */
     params.err_mode        = (peer == wire->self) ? UCP_ERR_HANDLING_MODE_NONE :
                                                     UCP_ERR_HANDLING_MODE_PEER;

@@ -17,15 +17,11 @@ BEGIN_C_DECLS
  *
  * @param [in]  self       Number of this process.
  * @param [in]  num_peers  Above self.
- * @param [in]  config     UCX options for this context alone, name and value by
- *                         turns without the prefix UCX_, NULL at the end; NULL:
- *                         those of the environment.
  * @param [out] wire_p     End it by @ref ucp_wire_destroy.
  *
- * @return UCS_OK, UCS_ERR_INVALID_PARAM (self, an option), or what UCP says.
+ * @return UCS_OK, UCS_ERR_INVALID_PARAM (self), or what UCP says.
  */
 ucs_status_t ucp_wire_ucp_create(unsigned self, unsigned num_peers,
-                                 const char * const *config,
                                  ucp_wire_t **wire_p);
 
 /** Get this process's address, to be handed to all peers; it lives as long as the

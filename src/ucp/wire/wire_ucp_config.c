@@ -2,7 +2,6 @@
 #include <ucp/wire/wire_ucp_int.h>
 
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,53 +25,27 @@ static int ucp_wire_ucp_has_ib_cache(void)
     return count == 3;
 }
 
-int ucp_wire_ucp_maps(const char *transports, size_t length)
+/* Whether a transport of UCX's may be used that maps the peer's memory */
+static int ucp_wire_ucp_has_shared_memory(void)
 {
-    static const char * const groups[] = {",all,", ",shm,", ",sm,", ",mm,"};
-    static const char * const each[]   = {",posix,", ",sysv,", ",xpmem,"};
-    int is_negated = (length > 0) && (*transports == '^');
-    unsigned num_groups = 0, num_each = 0, i;
-    char list[1024];
+    static const char * const names[] = {"all", "shm", "sm", "mm", "posix",
+                                         "sysv", "xpmem"};
+    const char *transports            = getenv("UCX_TLS");
+    int is_named                      = 0;
+    unsigned i;
 
-    snprintf(list, sizeof(list), ",%.*s,", (int)length - is_negated,
-             transports + is_negated);
-    for (i = 0; i < ucs_static_array_size(groups); ++i) {
-        num_groups += strstr(list, groups[i]) != NULL;
-    }
-    for (i = 0; i < ucs_static_array_size(each); ++i) {
-        num_each += strstr(list, each[i]) != NULL;
-    }
-    return is_negated ? (num_groups == 0) && (num_each < 2) :
-                        (num_groups + num_each > 0);
-}
-
-/* By UCX_TLS, which nothing but the text of the configuration tells */
-static int ucp_wire_ucp_has_shared_memory(const ucp_config_t *config)
-{
-    static const char name[] = "UCX_TLS=";
-    char *text = NULL, *found;
-    size_t length;
-    FILE *stream = open_memstream(&text, &length);
-    int has      = 1;
-
-    if (stream == NULL) {
+    if (transports == NULL) {
         return 1;
     }
-    ucp_config_print(config, stream, NULL, UCS_CONFIG_PRINT_CONFIG);
-    fclose(stream);
-    found = (text == NULL) ? NULL : strstr(text, name);
-    if (found != NULL) {
-        found += strlen(name);
-        has    = ucp_wire_ucp_maps(found, strcspn(found, "\n"));
+    for (i = 0; i < ucs_static_array_size(names); ++i) {
+        is_named |= strstr(transports, names[i]) != NULL;
     }
-    free(text);
-    return has;
+    return is_named != (*transports == '^');
 }
 
 /* Where no transport knows an option UCX says so in a line of warning, so each is
  * set where it applies */
-ucs_status_t ucp_wire_ucp_configure(ucp_config_t *config,
-                                    const char * const *option)
+void ucp_wire_ucp_configure(ucp_config_t *config)
 {
     /* What is deregistered is to be unpinned, not kept in a cache of UCX's:
      * protocols above this one count what is pinned, and no access by an old key
@@ -81,16 +54,14 @@ ucs_status_t ucp_wire_ucp_configure(ucp_config_t *config,
     if (ucp_wire_ucp_has_ib_cache()) {
         (void)ucp_config_modify(config, "IB_REG_METHODS", "direct");
     }
-    for (; (option != NULL) && (option[0] != NULL); option += 2) {
-        if (ucp_config_modify(config, option[0], option[1]) != UCS_OK) {
-            return UCS_ERR_INVALID_PARAM;
-        }
-    }
     /* It tells of a peer's death only if it is asked to, by
      * UCX_POSIX_ERROR_HANDLING and UCX_SYSV_ERROR_HANDLING, which UCP hands to the
      * transports by their common name */
-    if (ucp_wire_ucp_has_shared_memory(config)) {
+    if (ucp_wire_ucp_has_shared_memory()) {
         (void)ucp_config_modify(config, "MM_ERROR_HANDLING", "y");
     }
-    return UCS_OK;
+    if (getenv("UCX_KEEPALIVE_INTERVAL") == NULL) {
+        (void)ucp_config_modify(config, "KEEPALIVE_INTERVAL",
+                                UCP_WIRE_KEEPALIVE);
+    }
 }

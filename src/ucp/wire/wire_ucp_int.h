@@ -11,15 +11,6 @@
 /** First word of each message, so that a stranger's is told apart. */
 #define UCP_WIRE_MAGIC 0x31574855u
 
-/** A process of some node: goes before UCP's address. */
-typedef struct ucp_wire_ucp_process {
-    uint64_t host;  /**< a hash of the id of the node's start; 0: not known */
-    uint64_t space; /**< of process numbers there; 0: not known */
-    int64_t  pid;
-    uint64_t page;  /**< address of one of shared memory, which it has for as long as
-                         it runs this program; 0: none */
-} ucp_wire_ucp_process_t;
-
 /** What goes before the caller's header: the bytes are this process's own
  *  layout, for all processes of a job run the same program. */
 typedef struct ucp_wire_ucp_header {
@@ -40,9 +31,6 @@ typedef struct ucp_wire_ucp_early {
 typedef struct ucp_wire_ucp_peer {
     ucp_ep_h        ep;         /**< NULL: not connected, or closed */
     ucs_status_t    status;     /**< UCS_OK until it fails */
-    int64_t         pid;        /**< of a process on this node that is looked
-                                 *   after; 0: none */
-    uint64_t        page;       /**< its own */
     int             told;       /**< the handler `failed` has been called */
     uint64_t        sent;       /**< messages */
     uint64_t        received;   /**< messages handed up */
@@ -58,8 +46,7 @@ typedef struct ucp_wire_ucp {
     ucp_wire_t          super;
     ucp_context_h       context;
     ucp_worker_h        worker;
-    ucp_wire_ucp_process_t process; /**< this one */
-    char                *address;   /**< process, then UCP's */
+    ucp_address_t       *address;
     size_t              address_length;
     struct ucp_wire_ucp_op *spare;  /**< operations without extra bytes that
                                      *   are over; as many as were under way
@@ -71,8 +58,6 @@ typedef struct ucp_wire_ucp {
     ucs_list_link_t     lost;       /**< operations that were given up; UCP may
                                      *   still look at them */
     unsigned            handed_up;  /**< messages, since progress began */
-    unsigned            calls;      /**< of progress */
-    uint64_t            watched;    /**< when peers were looked after, ns */
     int                 progressing;
     int                 held;       /**< messages to this process itself came
                                      *   while it was not progressing */
@@ -99,27 +84,8 @@ struct ucp_wire_mem {
 };
 
 /* wire_ucp_config.c */
-/** Set what this wire wants, and the caller's options, name and value by turns.
- *  @return UCS_OK, or UCS_ERR_INVALID_PARAM. */
-ucs_status_t ucp_wire_ucp_configure(ucp_config_t *config,
-                                    const char * const *option);
-
-/** @return Nonzero if a value of UCX_TLS, which may be negated by ^, admits a
- *          transport of UCX's that maps the peer's memory. */
-int ucp_wire_ucp_maps(const char *transports, size_t length);
-
-/* wire_ucp_watch.c */
-/** Tell of this process. */
-void ucp_wire_ucp_process_self(ucp_wire_ucp_process_t *process);
-
-/** @return The peer's process if it is on this node and can be looked after,
- *          else 0. */
-int64_t ucp_wire_ucp_watchable(const ucp_wire_ucp_process_t *self,
-                               const ucp_wire_ucp_process_t *peer);
-
-/** Let peers fail whose process has ended, or runs another program by now, if it is time
- *  to look. */
-void ucp_wire_ucp_watch(ucp_wire_ucp_t *self, uint64_t now);
+/** Set what this wire wants of UCX. */
+void ucp_wire_ucp_configure(ucp_config_t *config);
 
 /** End the operations of a peer whose endpoint is gone and which UCP has not
  *  ended. */

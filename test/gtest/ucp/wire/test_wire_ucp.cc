@@ -7,11 +7,6 @@ extern "C" {
 #include <ucp/wire/wire_ucp_int.h>
 }
 
-#include <csignal>
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -158,105 +153,4 @@ TEST_F(test_wire_ucp, one_message_may_be_overtaken_by_thousands)
     come(1, 0, "a");
     EXPECT_EQ(count + 1, wire->peers[1].received);
     EXPECT_EQ(4 * (count + 1), heard.size());
-}
-
-TEST(test_wire_watch, strangers_and_oneself_are_not_watched)
-{
-    ucp_wire_ucp_process_t self, peer;
-
-    ucp_wire_ucp_process_self(&self);
-    EXPECT_EQ(getpid(), self.pid);
-    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &self));
-    peer     = self;
-    peer.pid = getppid();
-    EXPECT_EQ(getppid(), ucp_wire_ucp_watchable(&self, &peer));
-    ++peer.host;
-    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
-    peer.host = self.host;
-    ++peer.space;
-    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
-    peer.space = self.space;
-    peer.pid   = 0x7fffffff; /* it was gone before */
-    EXPECT_EQ(0, ucp_wire_ucp_watchable(&self, &peer));
-}
-
-TEST(test_wire_watch, a_dead_peer_fails_once_when_it_is_time)
-{
-    auto wire = static_cast<ucp_wire_ucp_t *>(
-            calloc(1, sizeof(ucp_wire_ucp_t) + sizeof(ucp_wire_ucp_peer_t)));
-    const uint64_t second = 1000000000, begin = 5 * second;
-    pid_t child           = fork();
-
-    if (child == 0) {
-        _exit(0);
-    }
-    siginfo_t info;
-    ASSERT_EQ(0, waitid(P_PID, child, &info, WEXITED | WNOWAIT));
-    wire->super.num_peers = 1;
-    wire->peers[0].ep     = reinterpret_cast<ucp_ep_h>(wire);
-    wire->watched         = begin;
-    wire->peers[0].pid    = child;
-    ucp_wire_ucp_watch(wire, begin + second / 2);
-    EXPECT_EQ(0u, wire->num_failed);
-    ucp_wire_ucp_watch(wire, begin + UCP_WIRE_WATCH_SECONDS * second);
-    EXPECT_EQ(1u, wire->num_failed);
-    EXPECT_EQ(UCS_ERR_CONNECTION_RESET, wire->peers[0].status);
-    ucp_wire_ucp_watch(wire, begin + 9 * second);
-    EXPECT_EQ(1u, wire->num_failed);
-    EXPECT_EQ(child, waitpid(child, NULL, 0));
-    free(wire);
-}
-
-/* Its process is there still, with the number and the time of its start */
-TEST(test_wire_watch, a_peer_that_called_exec_fails)
-{
-    auto wire = static_cast<ucp_wire_ucp_t *>(
-            calloc(1, sizeof(ucp_wire_ucp_t) + sizeof(ucp_wire_ucp_peer_t)));
-    const uint64_t time = UCP_WIRE_WATCH_SECONDS * 1000000000ull;
-    int begin[2], ready[2];
-    char byte;
-
-    ASSERT_EQ(0, pipe2(begin, O_CLOEXEC));
-    ASSERT_EQ(0, pipe2(ready, O_CLOEXEC));
-    ucp_wire_ucp_process_self(&wire->process);
-    pid_t child = fork(); /* has the page */
-    if (child == 0) {
-        (void)!read(begin[0], &byte, 1);
-        execl("/bin/sleep", "sleep", "60", (char *)NULL);
-        _exit(127);
-    }
-    close(ready[1]);
-    wire->super.num_peers = 1;
-    wire->peers[0].ep     = reinterpret_cast<ucp_ep_h>(wire);
-    wire->peers[0].pid    = child;
-    wire->peers[0].page   = wire->process.page;
-    ucp_wire_ucp_watch(wire, time);
-    EXPECT_EQ(0u, wire->num_failed);
-    ASSERT_EQ(1, write(begin[1], "", 1));
-    EXPECT_EQ(0, read(ready[0], &byte, 1)); /* until exec() */
-    ucp_wire_ucp_watch(wire, 2 * time);
-    EXPECT_EQ(1u, wire->num_failed);
-    EXPECT_EQ(0, kill(child, SIGKILL));
-    EXPECT_EQ(child, waitpid(child, NULL, 0));
-    close(begin[0]);
-    close(begin[1]);
-    close(ready[0]);
-    free(wire);
-}
-
-TEST(test_wire_watch, which_transports_map_memory)
-{
-    const struct {
-        const char *tls;
-        int         maps;
-    } cases[] = {
-        {"all", 1},        {"tcp", 0},          {"self,tcp", 0},
-        {"tcp,shm", 1},    {"sm", 1},           {"rc,mm,self", 1},
-        {"posix", 1},      {"sysv,cma,self", 1}, {"cma,self", 0},
-        {"^shm", 0},       {"^tcp", 1},         {"^posix", 1},
-        {"^rc,sm", 0},     {"small", 0},        {"", 0}
-    };
-    for (auto &c : cases) {
-        EXPECT_EQ(c.maps, ucp_wire_ucp_maps(c.tls, strlen(c.tls))) << c.tls;
-    }
 }
