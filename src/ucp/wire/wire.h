@@ -66,29 +66,66 @@ typedef struct ucp_wire_handlers {
     void                   *arg;
 } ucp_wire_handlers_t;
 
-/** The functions of a wire; use them through those below. */
+/**
+ * The functions of a wire, called by the macros below. Each returns UCS_OK,
+ * UCS_INPROGRESS or an error as said above, or UCS_OK or why not.
+ */
 typedef struct ucp_wire_ops {
+    /** Send a small message to a peer, which may be `self`: a header of at most
+     *  `max_header` bytes, copied before this returns, and a payload of at most
+     *  `max_payload`, NULL if @a length is 0. If @a done is NULL (nobody needs to
+     *  know) it is copied, else it stays as it is until @a done is called.
+     *  @return Also UCS_INPROGRESS without @a done; UCS_ERR_INVALID_PARAM (too
+     *  long, no such peer), UCS_ERR_NO_MEMORY, or why the peer cannot be
+     *  reached. */
     ucs_status_t (*am_send)(ucp_wire_t *wire, unsigned peer,
                             const void *header, size_t header_length,
                             const void *payload, size_t length,
                             ucp_wire_done_func_t done, void *arg);
+
+    /** Register bytes, more than none, of any alignment, for local and remote
+     *  reading and writing. @a mem_p is the caller's until mem_dereg. */
     ucs_status_t (*mem_reg)(ucp_wire_t *wire, void *address, size_t length,
                             ucp_wire_mem_t **mem_p);
+
+    /** No put or get may be under way from, to or into the range. */
     void         (*mem_dereg)(ucp_wire_t *wire, ucp_wire_mem_t *mem);
+
+    /** Get the key by which peers reach a range; it lives as long as @a mem. */
     ucs_status_t (*mem_pack)(ucp_wire_t *wire, ucp_wire_mem_t *mem,
                              const void **packed_p, size_t *length_p);
+
+    /** Make a key usable that @a peer sent; the caller's until key_release. UCP
+     *  trusts its bytes: a wrong length is found here, wrong bytes need not be. */
     ucs_status_t (*key_unpack)(ucp_wire_t *wire, unsigned peer,
                                const void *packed, size_t length,
                                ucp_wire_key_t **key_p);
+
+    /** No operation with it may be under way. */
     void         (*key_release)(ucp_wire_t *wire, ucp_wire_key_t *key);
+
+    /** Write to a peer's memory (put), or read from it; more than no bytes. @a mem
+     *  covers the buffer, which of a put stays as it is until completion, and
+     *  @a key is of the peer's registration that covers @a remote. @a done is not
+     *  NULL. A put that is complete is not yet visible (flush). */
     ucs_status_t (*move)(ucp_wire_t *wire, unsigned peer, int is_put,
                          ucp_wire_mem_t *mem, void *buffer, size_t length,
                          uint64_t remote, ucp_wire_key_t *key,
                          ucp_wire_done_func_t done, void *arg);
+
+    /** Complete when all puts to the peer that were started before are visible
+     *  there. @a done is not NULL. */
     ucs_status_t (*flush)(ucp_wire_t *wire, unsigned peer,
                           ucp_wire_done_func_t done, void *arg);
+
+    /** Let things happen. @return How much did; 0: nothing. */
     unsigned     (*progress)(ucp_wire_t *wire);
+
+    /** @return Nanoseconds since some point in the past; never falls. */
     uint64_t     (*time)(ucp_wire_t *wire);
+
+    /** End it. Neither registrations nor keys may be left. Completions that are
+     *  outstanding are called, with an error if their operation did not end. */
     void         (*destroy)(ucp_wire_t *wire);
 } ucp_wire_ops_t;
 
@@ -103,136 +140,25 @@ struct ucp_wire {
     size_t               max_payload; /**< bytes; at least 4096 */
 };
 
-/**
- * Send a small message to @a peer, which may be `self`.
- *
- * @param [in] header   At most `max_header` bytes, copied before this returns.
- * @param [in] payload  At most `max_payload` bytes; may be NULL if @a length is 0.
- *                      Without @a done they are copied, else they stay as they are
- *                      until it is called.
- * @param [in] done     May be NULL: nobody needs to know.
- *
- * @return UCS_OK, UCS_INPROGRESS (also without @a done), or an error:
- *         UCS_ERR_INVALID_PARAM (too long, no such peer), UCS_ERR_NO_MEMORY, or why
- *         the peer cannot be reached.
- */
-static inline ucs_status_t
-ucp_wire_am_send(ucp_wire_t *wire, unsigned peer, const void *header,
-                 size_t header_length, const void *payload, size_t length,
-                 ucp_wire_done_func_t done, void *arg)
-{
-    return wire->ops->am_send(wire, peer, header, header_length, payload,
-                              length, done, arg);
-}
-
-/**
- * Register a range of @a length bytes, above 0, of any alignment, for local and remote
- * reading and writing.
- *
- * @param [out] mem_p  Owned by the caller until @ref ucp_wire_mem_dereg.
- *
- * @return UCS_OK or why not; then nothing is registered.
- */
-static inline ucs_status_t ucp_wire_mem_reg(ucp_wire_t *wire, void *address,
-                                            size_t length,
-                                            ucp_wire_mem_t **mem_p)
-{
-    return wire->ops->mem_reg(wire, address, length, mem_p);
-}
-
-/** Deregister. No put or get may be under way from, to or into the range. */
-static inline void ucp_wire_mem_dereg(ucp_wire_t *wire, ucp_wire_mem_t *mem)
-{
-    wire->ops->mem_dereg(wire, mem);
-}
-
-/**
- * Get the key by which peers reach a range.
- *
- * @param [out] packed_p  To be sent to the peer; lives as long as @a mem.
- *
- * @return UCS_OK or why not.
- */
-static inline ucs_status_t ucp_wire_mem_pack(ucp_wire_t *wire,
-                                             ucp_wire_mem_t *mem,
-                                             const void **packed_p,
-                                             size_t *length_p)
-{
-    return wire->ops->mem_pack(wire, mem, packed_p, length_p);
-}
-
-/**
- * Make a key usable that @a peer sent.
- *
- * @param [in]  packed  The bytes that came. UCP trusts them: a wrong length is found
- *                      here, wrong bytes need not be.
- * @param [out] key_p   Owned by the caller until @ref ucp_wire_key_release.
- *
- * @return UCS_OK or why not.
- */
-static inline ucs_status_t ucp_wire_key_unpack(ucp_wire_t *wire, unsigned peer,
-                                               const void *packed,
-                                               size_t length,
-                                               ucp_wire_key_t **key_p)
-{
-    return wire->ops->key_unpack(wire, peer, packed, length, key_p);
-}
-
-/** Release a key; no operation with it may be under way. */
-static inline void ucp_wire_key_release(ucp_wire_t *wire, ucp_wire_key_t *key)
-{
-    wire->ops->key_release(wire, key);
-}
-
-/**
- * Write to a peer's memory (put), or read from it. Completion of a put means that the
- * local buffer may be changed and deregistered (see @ref ucp_wire_flush for the
- * target), else that the data are here.
- *
- * @param [in] mem     Registration that covers the buffer.
- * @param      buffer  Of @a length bytes, above 0; of a put it stays as it is until
- *                     completion.
- * @param [in] remote  Address in the peer's process.
- * @param [in] key     Of the peer's registration that covers the target.
- * @param [in] done    Not NULL.
- *
- * @return UCS_OK, UCS_INPROGRESS or an error, as said above.
- */
-static inline ucs_status_t
-ucp_wire_move(ucp_wire_t *wire, unsigned peer, int is_put, ucp_wire_mem_t *mem,
-              void *buffer, size_t length, uint64_t remote, ucp_wire_key_t *key,
-              ucp_wire_done_func_t done, void *arg)
-{
-    return wire->ops->move(wire, peer, is_put, mem, buffer, length, remote, key,
-                           done, arg);
-}
-
-/** Complete when all puts to the peer that were started before are visible there.
- *  @a done is not NULL. */
-static inline ucs_status_t ucp_wire_flush(ucp_wire_t *wire, unsigned peer,
-                                          ucp_wire_done_func_t done, void *arg)
-{
-    return wire->ops->flush(wire, peer, done, arg);
-}
-
-/** Let things happen. @return How much did; 0: nothing. */
-static inline unsigned ucp_wire_progress(ucp_wire_t *wire)
-{
-    return wire->ops->progress(wire);
-}
-
-/** @return Nanoseconds since some point in the past; never falls. */
-static inline uint64_t ucp_wire_time(ucp_wire_t *wire)
-{
-    return wire->ops->time(wire);
-}
-
-/** End it. Neither registrations nor keys may be left. Completions that are outstanding
- *  are called, with an error if their operation did not end. */
-static inline void ucp_wire_destroy(ucp_wire_t *wire)
-{
-    wire->ops->destroy(wire);
-}
+#define ucp_wire_am_send(_wire, ...) \
+    (_wire)->ops->am_send(_wire, __VA_ARGS__)
+#define ucp_wire_mem_reg(_wire, ...) \
+    (_wire)->ops->mem_reg(_wire, __VA_ARGS__)
+#define ucp_wire_mem_dereg(_wire, ...) \
+    (_wire)->ops->mem_dereg(_wire, __VA_ARGS__)
+#define ucp_wire_mem_pack(_wire, ...) \
+    (_wire)->ops->mem_pack(_wire, __VA_ARGS__)
+#define ucp_wire_key_unpack(_wire, ...) \
+    (_wire)->ops->key_unpack(_wire, __VA_ARGS__)
+#define ucp_wire_key_release(_wire, ...) \
+    (_wire)->ops->key_release(_wire, __VA_ARGS__)
+#define ucp_wire_move(_wire, ...) \
+    (_wire)->ops->move(_wire, __VA_ARGS__)
+#define ucp_wire_flush(_wire, ...) \
+    (_wire)->ops->flush(_wire, __VA_ARGS__)
+#define ucp_wire_progress(_wire) (_wire)->ops->progress(_wire)
+#define ucp_wire_time(_wire) (_wire)->ops->time(_wire)
+#define ucp_wire_destroy(_wire) (_wire)->ops->destroy(_wire)
 
 END_C_DECLS
 
