@@ -40,13 +40,6 @@ int mpi_layer_error(MPI_Comm comm, int code)
 
 #define MPI_LAYER_ENV "HELPER_MD_PIPELINE_"
 
-typedef struct mpi_layer_size_option {
-    const char *name;
-    size_t     *value;
-    size_t     min, max;
-    const char *allowed;
-} mpi_layer_size_option_t;
-
 static int mpi_layer_option_refuse(const char *name, const char *value,
                                    const char *allowed)
 {
@@ -66,9 +59,9 @@ static const char *mpi_layer_option_get(const char *name)
     return ((value == NULL) || (*value == '\0')) ? NULL : value;
 }
 
-static int mpi_layer_option_size(const mpi_layer_size_option_t *option)
+static int mpi_layer_option_size(const char *name, size_t min, size_t *value_p)
 {
-    const char *text = mpi_layer_option_get(option->name);
+    const char *text = mpi_layer_option_get(name);
     size_t value;
 
     if (text == NULL) {
@@ -76,11 +69,13 @@ static int mpi_layer_option_size(const mpi_layer_size_option_t *option)
     }
     /* UCX knows words, too, and signs */
     if ((*text < '0') || (*text > '9') ||
-        (ucs_str_to_memunits(text, &value) != UCS_OK) ||
-        (value < option->min) || (value > option->max)) {
-        return mpi_layer_option_refuse(option->name, text, option->allowed);
+        (ucs_str_to_memunits(text, &value) != UCS_OK) || (value < min)) {
+        return mpi_layer_option_refuse(name, text, (min > 0) ?
+                                       "bytes above 64K, with an optional K, M "
+                                       "or G" :
+                                       "bytes, with an optional K, M or G");
     }
-    *option->value = value;
+    *value_p = value;
     return 1;
 }
 
@@ -106,36 +101,13 @@ static int mpi_layer_options_read(ucx_pipeline_options_t *pipeline)
     static const char *const modes[]    = {"pipeline", "cache", "copy", NULL};
     static const char *const switches[] = {"n", "y", NULL};
     int mode = UCX_PIPELINE_MODE_CACHE;
-    size_t depth;
-    const mpi_layer_size_option_t sizes[] = {
-        {"MIN_SIZE", &mpi_layer.min_bytes, 65537, SIZE_MAX,
-         "bytes above 64K, with an optional K, M or G"},
-        {"EAGER", &pipeline->eager, 128, 65536, "bytes from 128 to 64K"},
-        {"RDMA_OFFSET", &pipeline->rdma_offset, 0, SIZE_MAX,
-         "bytes, with an optional K, M or G"},
-        {"FRAGMENT", &pipeline->fragment, 4096, (size_t)1 << 40,
-         "a power of two of bytes from 4K on"},
-        {"DEPTH", &depth, 1, 1024, "1 to 1024"},
-        {"CACHE_BYTES", &pipeline->cache_bytes, 0, SIZE_MAX,
-         "bytes, with an optional K, M or G"}
-    };
-    unsigned i;
 
     ucx_pipeline_options_init(pipeline);
     mpi_layer.min_bytes = MPI_LAYER_MIN_BYTES;
-    depth               = pipeline->depth;
-    for (i = 0; i < sizeof(sizes) / sizeof(*sizes); ++i) {
-        if (!mpi_layer_option_size(&sizes[i])) {
-            return 0;
-        }
-    }
-    pipeline->depth = (unsigned)depth;
-    if ((pipeline->fragment & (pipeline->fragment - 1)) != 0) {
-        return mpi_layer_option_refuse("FRAGMENT",
-                                       mpi_layer_option_get("FRAGMENT"),
-                                       sizes[3].allowed);
-    }
-    if (!mpi_layer_option_word("MODE", modes, "pipeline, cache or copy", &mode) ||
+    if (!mpi_layer_option_size("MIN_SIZE", 65537, &mpi_layer.min_bytes) ||
+        !mpi_layer_option_size("CACHE_BYTES", 0, &pipeline->cache_bytes) ||
+        !mpi_layer_option_word("MODE", modes, "pipeline, cache or copy",
+                               &mode) ||
         !mpi_layer_option_word("VERBOSE", switches, "y or n",
                                &mpi_layer.verbose)) {
         return 0;
