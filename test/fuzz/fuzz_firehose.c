@@ -204,7 +204,7 @@ static uint64_t fuzz_memory(void)
 /* A message of the peer's: bytes as they are, or moves to this memory */
 static void fuzz_message(unsigned peer, const uint8_t *data, size_t length)
 {
-    ucp_firehose_header_t header;
+    ucp_firehose_header_t header = {.kind = UCP_FIREHOSE_MOVE};
     uint8_t bytes[256];
     ucp_firehose_message_t message;
     ucp_firehose_entry_t entry = {0};
@@ -230,7 +230,7 @@ static void fuzz_message(unsigned peer, const uint8_t *data, size_t length)
             break;
         }
     }
-    header = ucp_firehose_message_header(&message);
+    header.count = message.count;
     am(arg, peer, &header, sizeof(header), bytes, message.length);
 }
 

@@ -52,8 +52,7 @@ MPI_LAYER_ENTRIES(MPI_LAYER_DECLARE)
 #define MPI_LAYER_MAGIC_BYTES 16
 
 /** What a herald says, for those who see it in a landing buffer before the MPI
- *  has said that it is there. No message has its magic, which is drawn by lot for each
- *  job. */
+ *  has said that it is there. Its magic is drawn by lot for each job. */
 typedef struct mpi_layer_herald {
     uint8_t  magic[MPI_LAYER_MAGIC_BYTES];
     uint64_t tag;    /**< by which the pipeline knows the message */
@@ -65,8 +64,8 @@ typedef struct mpi_layer_herald {
  *  ordinary message of as many takes the pipeline as well. */
 #define MPI_LAYER_HERALD_BYTES 67
 
-/** What the layer keeps with a communicator whose messages it may take, and
- *  with operations, which may be pending when the communicator is freed. */
+/** Kept with a communicator whose messages the layer may take, and with
+ *  operations, which may be pending when the communicator is freed. */
 typedef struct mpi_layer_comm {
     unsigned         users; /**< the communicator and operations; lock */
     uint32_t         id;   /**< agreed by its members; no two that a process
@@ -84,8 +83,7 @@ typedef enum {
     MPI_LAYER_PLAIN    /**< an ordinary message, or an error of the MPI's */
 } mpi_layer_state_t;
 
-/** A message of the pipeline whose herald MPI_Mprobe took out of the MPI's
- *  queue. */
+/** A message whose herald MPI_Mprobe took out of the MPI's queue. */
 typedef struct mpi_layer_taken {
     struct mpi_layer_taken *next;
     MPI_Message            message; /**< of the herald: the program's handle */
@@ -94,8 +92,7 @@ typedef struct mpi_layer_taken {
     ucx_pipeline_message_h moving;
 } mpi_layer_taken_t;
 
-/** Where the MPI sends from or receives to in the place of the program's
- *  buffer. */
+/** Where the MPI sends from or receives to in place of the program's buffer. */
 typedef struct mpi_layer_view {
     void         *buffer;
     int          count;
@@ -190,7 +187,7 @@ typedef struct mpi_layer {
 extern mpi_layer_t mpi_layer;
 
 /* init.c */
-/** A line on stderr, if the user wants to know. */
+/** If the user wants to know. */
 void mpi_layer_say(const char *format, ...)
         __attribute__((format(printf, 1, 2)));
 
@@ -199,15 +196,13 @@ void mpi_layer_say(const char *format, ...)
 int mpi_layer_error(MPI_Comm comm, int code);
 
 /* comm.c */
-/** Before any communicator is known. @return Of the MPI. */
 int mpi_layer_comm_setup(void);
 
-/** @return What is known of a communicator, which lives as long as it does;
- *          NULL: its messages are the MPI's alone. */
+/** @return Lives as long as the communicator, or until the last put of what was
+ *          held; NULL: its messages are the MPI's alone. */
 mpi_layer_comm_t *mpi_layer_comm_get(MPI_Comm comm);
 
-/** Keep it for longer. @param self  May be NULL. @return @a self, for
- *  @ref mpi_layer_comm_put */
+/** Both take NULL as well. */
 mpi_layer_comm_t *mpi_layer_comm_hold(mpi_layer_comm_t *self);
 void mpi_layer_comm_put(mpi_layer_comm_t *self);
 
@@ -216,15 +211,12 @@ void mpi_layer_comm_put(mpi_layer_comm_t *self);
 void mpi_layer_comm_agree(MPI_Comm comm);
 
 /* type.c */
-/** @return Nonzero if elements of a type lie in one piece and in their
- *          order. */
+/** Do elements of a type lie in one piece and in their order? */
 int mpi_layer_type_is_contiguous(MPI_Datatype type);
-
-/** @return Address of the first byte of a contiguous type's elements. */
 char *mpi_layer_type_start(void *buffer, MPI_Datatype type);
 
-/** View bytes in two parts, of which the first may have none; either of any
- *  length. To be ended by @ref mpi_layer_view_end. @return Of the MPI. */
+/** View bytes in two parts, of which the first may have none; to be ended.
+ *  @return Of the MPI. */
 int mpi_layer_view_begin(mpi_layer_view_t *view, void *first,
                          size_t first_length, void *rest, size_t length);
 void mpi_layer_view_end(mpi_layer_view_t *view);
@@ -239,16 +231,13 @@ int mpi_layer_type_gather(const void *buffer, MPI_Count count,
                           MPI_Datatype type, void *bytes, size_t room);
 
 /* herald.c */
-/** Write a herald of the message with this tag; @a to has
- *  MPI_LAYER_HERALD_BYTES. */
 void mpi_layer_herald_write(char *to, uint64_t tag);
 
 /** @return Nonzero if there is a herald, of which @a herald is a copy then. */
 int mpi_layer_herald_read(const char *from, mpi_layer_herald_t *herald);
 
 /** @return Whose herald the MPI has received or found, by its rank in
- *          MPI_COMM_WORLD; -1: an ordinary message. Needs no look at its
- *          bytes. */
+ *          MPI_COMM_WORLD; -1: an ordinary message. */
 int mpi_layer_herald_sender(const mpi_layer_comm_t *members,
                             const MPI_Status *status);
 
@@ -260,12 +249,10 @@ uint64_t mpi_layer_tag(const mpi_layer_comm_t *comm, uint32_t number, int tag);
 /* op.c: requests. An operation is in the hands of the thread that has its
  * request; what else others do to it, they do under the lock. */
 
-/** @param members  Of its communicator, or NULL where no herald is looked for.
- *  @return An operation that nobody knows of, for @ref mpi_layer_op_delete;
- *          NULL for want of memory. */
+/** @param members  NULL where no herald is looked for. @return NULL: no memory. */
 mpi_layer_op_t *mpi_layer_op_new(MPI_Comm comm, mpi_layer_comm_t *members);
 
-/** Release one that is not in the table, with what it owns; NULL: nothing. */
+/** Release one that is not in the table; NULL: nothing. */
 void mpi_layer_op_delete(mpi_layer_op_t *op);
 
 /** Where the program's bytes do not lie in one piece, have others in their
@@ -274,11 +261,10 @@ void mpi_layer_op_delete(mpi_layer_op_t *op);
 int mpi_layer_op_stand_in(mpi_layer_op_t *op, void *buffer, MPI_Count count,
                           MPI_Datatype type);
 
-/** Know an operation by its request, the program's handle; the table owns it
- *  until @ref mpi_layer_op_finish. */
+/** The table owns it until @ref mpi_layer_op_finish. */
 void mpi_layer_op_add(mpi_layer_op_t *op, MPI_Request request);
 
-/** @return The operation of a request, or NULL if the MPI's is all there is. */
+/** @return NULL if the MPI's request is all there is. */
 mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
 
 /** A receive begins: from now on a herald may come for it. Under match_lock, taken
@@ -286,8 +272,7 @@ mpi_layer_op_t *mpi_layer_op_find(MPI_Request request);
  *  herald, must not take this one's message for that herald's. */
 void mpi_layer_op_post(mpi_layer_op_t *op);
 
-/** Does it need the pipeline's progress? Under the lock, if others know of
- *  it. */
+/** Does it need the pipeline's progress? Under the lock, if others know it. */
 void mpi_layer_op_set_busy(mpi_layer_op_t *op, int busy);
 
 /** The herald of a receive has landed: ask for its message. Under the lock,
@@ -306,16 +291,14 @@ void mpi_layer_op_receive_taken(mpi_layer_op_t *op, mpi_layer_taken_t *taken);
  *  which it did. Under match_lock. */
 void mpi_layer_ops_ask(void);
 
-/** See how far an operation is. @return Nonzero if the MPI's functions complete
- *          its request at once. */
+/** @return Nonzero if the MPI's functions complete its request at once. */
 int mpi_layer_op_is_ready(mpi_layer_op_t *op);
 
 /** The MPI is asked to free its request, or (0) has not done so: meanwhile it
  *  is not found, for another one may have the handle. */
 void mpi_layer_op_release(mpi_layer_op_t *op, int releasing);
 
-/** Put the message's length, source and tag in place of its herald's. @a status
- *  may be MPI_STATUS_IGNORE. */
+/** Put the message's length in place of its herald's; or MPI_STATUS_IGNORE. */
 void mpi_layer_op_fix_status(const mpi_layer_op_t *op, MPI_Status *status);
 
 /** The MPI has completed its request: release it, or have it idle if it is
@@ -326,11 +309,9 @@ int mpi_layer_op_finish(mpi_layer_op_t *op, MPI_Request request);
 /** The program has freed the request of one that is not complete. */
 void mpi_layer_op_set_free(mpi_layer_op_t *op);
 
-/** End those of them that are complete. @return How many receives are left that
- *  something has come for. */
+/** End those that are complete. @return Receives left that something came for. */
 int mpi_layer_ops_end_freed(void);
 
-/** @return Nonzero if there may be requests in the table. */
 static inline int mpi_layer_has_ops(void)
 {
     /* relaxed: a thread sees the requests that it was given */
@@ -347,8 +328,7 @@ void mpi_layer_pump(void);
 /** Look for heralds in the landing buffers of posted receives. */
 void mpi_layer_peek(void);
 
-/** No step from now on: the pipeline is about to go. Waits for one under
- *  way. */
+/** No step from now on: the pipeline is about to go. */
 void mpi_layer_progress_end(void);
 
 /* send.c */
@@ -363,7 +343,6 @@ int mpi_layer_send_copy(const void *buffer, MPI_Count count, MPI_Datatype type,
                         int dest, int tag, MPI_Comm comm,
                         mpi_layer_isend_func_t isend);
 
-/** Begin a persistent send that is idle. @return Of the MPI. */
 int mpi_layer_send_start(mpi_layer_op_t *op);
 
 /* receive.c */
@@ -373,14 +352,14 @@ int mpi_layer_send_start(mpi_layer_op_t *op);
 /** @return Bytes of so many elements, or MPI_LAYER_NO_ROOM. */
 size_t mpi_layer_receive_room(MPI_Count count, MPI_Datatype type);
 
-/** Receive what a matched probe took; @a op is to be completed. */
+/** Receive what a matched probe took. @return To be completed. */
 mpi_layer_op_t *mpi_layer_receive_taken(void *buffer, MPI_Count count,
                                         MPI_Datatype type,
                                         mpi_layer_taken_t *taken);
 
 /* complete.c */
-/** Wait for the message of an operation without a request, and release it.
- *  @return MPI_SUCCESS, or what the error handler was called with. */
+/** Wait for an operation without a request, and release it. @return MPI_SUCCESS,
+ *  or what the error handler was called with. */
 int mpi_layer_op_wait(mpi_layer_op_t *op, MPI_Status *status);
 
 #endif

@@ -39,13 +39,6 @@ ucs_status_t ucp_firehose_message_add(ucp_firehose_message_t *message,
     return UCS_OK;
 }
 
-ucp_firehose_header_t
-ucp_firehose_message_header(const ucp_firehose_message_t *message)
-{
-    return (ucp_firehose_header_t){message->kind, UCP_FIREHOSE_VERSION,
-                                   message->count};
-}
-
 ucs_status_t ucp_firehose_message_open(ucp_firehose_message_t *message,
                                        const void *header, size_t header_length,
                                        const void *payload, size_t length)
@@ -56,9 +49,6 @@ ucs_status_t ucp_firehose_message_open(ucp_firehose_message_t *message,
         return UCS_ERR_INVALID_PARAM;
     }
     memcpy(&first, header, sizeof(first));
-    if (first.version != UCP_FIREHOSE_VERSION) {
-        return UCS_ERR_UNSUPPORTED;
-    }
     if ((first.kind < UCP_FIREHOSE_HELLO) ||
         (first.kind >= UCP_FIREHOSE_KIND_LAST)) {
         return UCS_ERR_INVALID_PARAM;

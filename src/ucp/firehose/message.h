@@ -19,8 +19,6 @@
 
 BEGIN_C_DECLS
 
-#define UCP_FIREHOSE_VERSION 2
-
 /** The bucket of a firehose that points nowhere. */
 #define UCP_FIREHOSE_NOWHERE UINT64_MAX
 
@@ -35,7 +33,7 @@ typedef enum ucp_firehose_kind {
 
 typedef struct ucp_firehose_header {
     uint8_t  kind;
-    uint8_t  version;
+    uint8_t  unused;
     uint16_t count; /**< entries */
 } ucp_firehose_header_t;
 
@@ -69,16 +67,7 @@ void ucp_firehose_message_begin(ucp_firehose_message_t *message,
 ucs_status_t ucp_firehose_message_add(ucp_firehose_message_t *message,
                                       const ucp_firehose_entry_t *entry);
 
-/** @return The header of the part that has been added. */
-ucp_firehose_header_t
-ucp_firehose_message_header(const ucp_firehose_message_t *message);
-
-/**
- * Begin to read a message.
- *
- * @return UCS_OK; UCS_ERR_UNSUPPORTED: another version; or
- *         UCS_ERR_INVALID_PARAM.
- */
+/** Begin to read a message. @return UCS_OK or UCS_ERR_INVALID_PARAM. */
 ucs_status_t ucp_firehose_message_open(ucp_firehose_message_t *message,
                                        const void *header, size_t header_length,
                                        const void *payload, size_t length);

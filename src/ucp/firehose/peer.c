@@ -44,13 +44,13 @@ static ucs_status_t ucp_firehose_peer_refused(peer_t *peer, ucs_status_t status)
 ucs_status_t ucp_firehose_peer_send(peer_t *peer,
                                     const ucp_firehose_message_t *message)
 {
-    ucp_firehose_header_t header;
+    const ucp_firehose_header_t header = {.kind  = message->kind,
+                                          .count = message->count};
     ucs_status_t status;
 
     if (peer->is_failing) {
         return peer->status;
     }
-    header = ucp_firehose_message_header(message);
     status = ucp_wire_am_send(peer->firehose->wire, peer->node, &header,
                               sizeof(header), message->bytes, message->length,
                               NULL, NULL);

@@ -232,7 +232,7 @@ protected:
         for (auto &entry : entries) {
             ASSERT_EQ(UCS_OK, ucp_firehose_message_add(&message, &entry));
         }
-        header = ucp_firehose_message_header(&message);
+        header = {(uint8_t)kind, 0, (uint16_t)message.count};
         while (UCS_STATUS_IS_ERR(ucp_wire_am_send(
                 wire, 0, &header, sizeof(header), bytes, message.length, NULL,
                 NULL))) {
