@@ -146,40 +146,6 @@ static void forked_await(nodes_t *nodes, pid_t child)
                 "the child ended with %#x", status);
 }
 
-/* The instance's own thread is in here, for as long as it takes to see that a
- * fork does not wait for it */
-static void forked_inside(void *arg, ucs_status_t status)
-{
-    _Atomic int *where = arg;
-
-    atomic_store(where, (status == UCS_OK) ? 1 : -1);
-    usleep(100000);
-    atomic_store(where, 2);
-}
-
-/* What a child has of a thread that is inside of UCX are its locks */
-static void forked_waits(nodes_t *nodes)
-{
-    _Atomic int where = 0;
-    ucs_status_t status;
-    pid_t child;
-
-    status = ucx_firehose_put_nb(nodes->firehose, !nodes->self, nodes->memory,
-                                 nodes->shared->memory[!nodes->self] + 4096, 64,
-                                 forked_inside, (void*)&where);
-    NODES_CHECK(!UCS_STATUS_IS_ERR(status), "put: %s",
-                ucs_status_string(status));
-    while (atomic_load(&where) == 0) {
-        sched_yield();
-    }
-    child = fork();
-    if (child == 0) {
-        _exit(atomic_load(&where) != 2);
-    }
-    NODES_CHECK(child > 0, "fork");
-    forked_await(nodes, child);
-}
-
 int nodes_forked(nodes_t *nodes)
 {
     ucx_firehose_attr_t before, after;
@@ -188,9 +154,6 @@ int nodes_forked(nodes_t *nodes)
     size_t i;
 
     NODES_CHECK(nodes->count == 2, "two nodes");
-    if (nodes->flags & UCX_FIREHOSE_FLAG_THREAD) {
-        forked_waits(nodes);
-    }
     for (round = 0; round < 10; ++round) {
         memset(nodes->memory, round * 2 + nodes->self + 1, 4096);
         nodes_barrier(nodes, nodes->count);

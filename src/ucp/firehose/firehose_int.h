@@ -11,9 +11,9 @@
 
 /*
  * The engine. Files call down this list:
- *   open.c      over UCP, with memory events and threads
+ *   open.c      over UCP, with memory events
  *   mapped.c    memory events; whether memory is there to be pinned, or goes
- *   revoker.c   what is unmapped is revoked before it goes
+ *   revoker.c   what is unmapped is revoked before it goes; the thread
  *   ucx_firehose.c  what a user calls; transfers that need nobody's leave
  *   firehose.c  life of an instance, progress
  *   op.c        operations, their pieces, and flush
@@ -154,7 +154,7 @@ struct ucp_firehose_peer {
     ucs_list_link_t           revokes;
 };
 
-/** What an unmapping waits for, with UCX_FIREHOSE_FLAG_STRICT; revoker.c. */
+/** The instance's thread, and what an unmapping waits for; revoker.c. */
 typedef struct ucp_firehose_revoker {
     ucs_spawned_t     thread;
     int               runs;
@@ -222,8 +222,6 @@ struct ucx_firehose {
                                      *   or NULL */
     uint8_t                *packet; /**< a message that is being written */
     ucx_firehose_attr_t    attr;    /**< sums */
-    ucs_spawned_t          thread;
-    _Atomic(int)           thread_stops;
 };
 
 /* op.c */

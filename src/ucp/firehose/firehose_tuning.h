@@ -63,7 +63,7 @@
  *  for memory that madvise() has emptied waits twice as long. */
 #define UCP_FIREHOSE_UNMAPPING_MS 20
 
-/** Microseconds that the progress thread sleeps after nothing has happened.
+/** Microseconds that a thread sleeps, with UCX_FIREHOSE_FLAG_THREAD, after nothing has happened.
  *  Half: twice the processor time of an idle program. Double: a
  *  peer's miss waits twice as long. */
 #define UCP_FIREHOSE_IDLE_US 50

@@ -6,10 +6,9 @@
 #include <ucs/sys/proc/process.h>
 
 #include <sched.h>
-#include <time.h>
 
 /*
- * An instance over UCP, with memory events and, on request, a thread.
+ * An instance over UCP, with memory events and, on request, a thread (revoker.c).
  */
 
 /* UCX's own caches use 1000; lower is earlier */
@@ -47,42 +46,6 @@ static void ucp_firehose_listen(ucx_firehose_h firehose)
             (ucm_test_events(UCM_EVENT_VM_UNMAPPED) == UCS_OK);
 }
 
-/* The thread that moves an instance forward on request */
-
-static unsigned ucp_firehose_thread_turn(ucx_firehose_h firehose)
-{
-    unsigned count;
-
-    if (!ucp_wire_thread_enter()) {
-        return 0;
-    }
-    count = ucx_firehose_progress(firehose);
-    ucp_wire_thread_leave();
-    return count;
-}
-
-static void *ucp_firehose_thread(void *arg)
-{
-    const struct timespec idle = {.tv_nsec = UCP_FIREHOSE_IDLE_US * 1000};
-    ucx_firehose_h firehose    = arg;
-
-    /* relaxed: what matters is that it is seen at some time */
-    while (!ucs_load_relaxed(&firehose->thread_stops)) {
-        if (ucp_firehose_thread_turn(firehose) == 0) {
-            nanosleep(&idle, NULL);
-        }
-    }
-    return NULL;
-}
-
-/* UCM's lock sees to it that no event is inside when it has been told */
-static void ucp_firehose_end(ucx_firehose_h firehose)
-{
-    ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
-    ucp_firehose_revoker_stop(firehose);
-    ucp_firehose_destroy(firehose);
-}
-
 ucs_status_t
 ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
 {
@@ -97,35 +60,29 @@ ucx_firehose_open(const ucx_firehose_params_t *params, ucx_firehose_h *fh_p)
     if (status != UCS_OK) {
         return status;
     }
-    if ((firehose->flags & UCX_FIREHOSE_FLAG_STRICT) &&
+    if ((firehose->flags & (UCX_FIREHOSE_FLAG_STRICT |
+                            UCX_FIREHOSE_FLAG_THREAD)) &&
         (ucp_firehose_revoker_start(firehose) != 0)) {
         ucp_firehose_destroy(firehose);
         return UCS_ERR_NO_MEMORY;
     }
     ucp_firehose_listen(firehose);
-    if ((firehose->flags & UCX_FIREHOSE_FLAG_THREAD) &&
-        (ucp_wire_thread_start(&firehose->thread, 0, ucp_firehose_thread,
-                               firehose) != 0)) {
-        ucp_firehose_end(firehose);
-        return UCS_ERR_NO_MEMORY;
-    }
     *fh_p = firehose;
     return UCS_OK;
 }
 
 void ucx_firehose_close(ucx_firehose_h firehose)
 {
-    if (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) {
-        ucs_store_relaxed(&firehose->thread_stops, 1);
-        ucs_spawn_join(&firehose->thread);
-    }
     ucp_firehose_stop(firehose);
     while (!ucp_firehose_is_idle(firehose)) {
         if (ucx_firehose_progress(firehose) == 0) {
             sched_yield();
         }
     }
-    ucp_firehose_end(firehose);
+    /* UCM's lock sees to it that no event is inside when it has been told */
+    ucm_unset_event_handler(UCP_FIREHOSE_EVENTS, ucp_firehose_event, firehose);
+    ucp_firehose_revoker_stop(firehose);
+    ucp_firehose_destroy(firehose);
 }
 
 void ucx_firehose_address(ucx_firehose_h firehose, const void **address_p,

@@ -13,6 +13,7 @@
  * progresses, and sleeps until the buckets are let go. What keeps that thread
  * from it (a lock of the allocator, or of the program, that the caller holds; a
  * peer that makes no progress) cannot be told from here: the wait has a limit.
+ * With UCX_FIREHOSE_FLAG_THREAD the same thread answers peers all the time.
  */
 
 /* Part of each progress, not of the revoker's alone */
@@ -84,11 +85,29 @@ void ucp_firehose_revoker_wait(ucx_firehose_h firehose, uint64_t doom)
     }
 }
 
+/* What ends meanwhile is told by the program's own calls: a callback might wait for what
+ * the thread that unmaps holds */
+static unsigned ucp_firehose_revoker_turn(ucx_firehose_h firehose)
+{
+    unsigned count;
+
+    if (!ucp_wire_thread_enter()) {
+        return 0;
+    }
+    count = ucp_firehose_turn(firehose);
+    ucp_wire_thread_leave();
+    return count;
+}
+
 static void *ucp_firehose_revoker_main(void *arg)
 {
-    ucx_firehose_h firehose       = arg;
+    ucx_firehose_h firehose         = arg;
     ucp_firehose_revoker_t *revoker = &firehose->revoker;
+    const int serves     = (firehose->flags & UCX_FIREHOSE_FLAG_THREAD) != 0;
+    const uint64_t pause = serves ? UCP_FIREHOSE_IDLE_US * UINT64_C(1000) :
+                                    UCS_FUTEX_FOREVER;
     uint32_t bell;
+    int is_waited;
 
     /* relaxed: compared by this thread alone */
     ucs_store_relaxed(&revoker->self, ucs_lock_self());
@@ -98,11 +117,14 @@ static void *ucp_firehose_revoker_main(void *arg)
         if (ucs_load_relaxed(&revoker->stops)) {
             return NULL;
         }
-        if (ucs_load_relaxed(&revoker->waiters) == 0) {
-            ucs_futex_wait(&revoker->bell, bell, UCS_FUTEX_FOREVER,
-                           UCS_FUTEX_PRIVATE);
-        } else if (ucp_firehose_turn(firehose) == 0) {
+        is_waited = ucs_load_relaxed(&revoker->waiters) > 0;
+        if ((is_waited || serves) && (ucp_firehose_revoker_turn(firehose) > 0)) {
+            continue;
+        }
+        if (is_waited) {
             sched_yield();
+        } else {
+            ucs_futex_wait(&revoker->bell, bell, pause, UCS_FUTEX_PRIVATE);
         }
     }
 }
@@ -110,8 +132,8 @@ static void *ucp_firehose_revoker_main(void *arg)
 int ucp_firehose_revoker_start(ucx_firehose_h firehose)
 {
     ucp_firehose_revoker_t *revoker = &firehose->revoker;
-    int ret = ucp_wire_thread_start(&revoker->thread, 0,
-                                    ucp_firehose_revoker_main, firehose);
+    int ret = ucp_wire_thread_start(&revoker->thread, ucp_firehose_revoker_main,
+                                    firehose);
 
     revoker->runs = (ret == 0);
     return ret;

@@ -52,8 +52,8 @@ enum ucx_firehose_params_field {
 };
 
 enum ucx_firehose_flags {
-    UCX_FIREHOSE_FLAG_THREAD   = 1 << 0, /**< a thread calls progress, and all
-                                          *   callbacks but those said below */
+    UCX_FIREHOSE_FLAG_THREAD   = 1 << 0, /**< a thread makes progress, but no
+                                          *   callbacks */
     UCX_FIREHOSE_FLAG_STRICT   = 1 << 3  /**< unmapping what peers reach waits
                                           *   until they do not any more, for
                                           *   1 s at most; a thread sees to

@@ -31,8 +31,8 @@
  *  in which a peer has died is later. */
 #define UCP_WIRE_CLOSE_SECONDS 10
 
-/** Seconds that a fork waits at most for a thread of ours that is inside UCX, or in a
- *  completion function that waits for the thread that forks. Half: that fork takes half
+/** Seconds that a fork waits at most for a thread of ours that is inside UCX, which may
+ *  wait for the thread that forks. Half: that fork takes half
  *  as long. Double: twice. */
 #define UCP_WIRE_FORK_WAIT_SECONDS 1
 

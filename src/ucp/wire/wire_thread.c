@@ -11,16 +11,12 @@
 static pthread_rwlock_t ucp_wire_threads =
         PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 static pthread_once_t ucp_wire_fork_once = PTHREAD_ONCE_INIT;
-static __thread int ucp_wire_is_inside;
 static __thread int ucp_wire_holds_fork;
 
 static void ucp_wire_fork_prepare(void)
 {
     struct timespec until;
 
-    if (ucp_wire_is_inside) {
-        return; /* the program forks in a completion function */
-    }
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec       += UCP_WIRE_FORK_WAIT_SECONDS;
     ucp_wire_holds_fork =
@@ -51,11 +47,11 @@ static void ucp_wire_fork_init(void)
                          ucp_wire_fork_child);
 }
 
-int ucp_wire_thread_start(ucs_spawned_t *thread, size_t stack_size,
-                          void *(*main_func)(void *arg), void *arg)
+int ucp_wire_thread_start(ucs_spawned_t *thread, void *(*main_func)(void *arg),
+                          void *arg)
 {
     pthread_once(&ucp_wire_fork_once, ucp_wire_fork_init);
-    return ucs_spawn(thread, stack_size, main_func, arg);
+    return ucs_spawn(thread, 0, main_func, arg);
 }
 
 static void ucp_wire_adopt(void)
@@ -70,15 +66,10 @@ uint32_t ucp_wire_process(void)
 
 int ucp_wire_thread_enter(void)
 {
-    if (pthread_rwlock_tryrdlock(&ucp_wire_threads) != 0) {
-        return 0;
-    }
-    ucp_wire_is_inside = 1;
-    return 1;
+    return pthread_rwlock_tryrdlock(&ucp_wire_threads) == 0;
 }
 
 void ucp_wire_thread_leave(void)
 {
-    ucp_wire_is_inside = 0;
     pthread_rwlock_unlock(&ucp_wire_threads);
 }

@@ -16,13 +16,13 @@ BEGIN_C_DECLS
 
 /** As @ref ucs_spawn, for a thread that calls UCX. UCX allocates, so the C library makes
  *  an arena for it. */
-int ucp_wire_thread_start(ucs_spawned_t *thread, size_t stack_size,
-                          void *(*main_func)(void *arg), void *arg);
+int ucp_wire_thread_start(ucs_spawned_t *thread, void *(*main_func)(void *arg),
+                          void *arg);
 
 /**
- * Around each call of UCX by such a thread, not nested; the program may fork in a function
- * of its own that is called in between. It does not wait: a fork handler of the program's
- * may wait for who stops the thread.
+ * Around each call of UCX by such a thread, not nested, and without calls of the
+ * program's. It does not wait: a fork handler of the program's may wait for who stops the
+ * thread.
  *
  * @return Nonzero, then @ref ucp_wire_thread_leave follows; zero while the process forks,
  *         then the thread looks whether it is to stop, and tries again.

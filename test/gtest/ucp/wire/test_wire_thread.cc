@@ -33,7 +33,7 @@ struct visit {
     void start(unsigned us)
     {
         microseconds = us;
-        ASSERT_EQ(0, ucp_wire_thread_start(&m_id, 128 << 10, run, this));
+        ASSERT_EQ(0, ucp_wire_thread_start(&m_id, run, this));
         while (!is_inside) {
             usleep(1000);
         }
@@ -61,7 +61,7 @@ TEST(test_wire_thread, no_handler_of_the_program_runs_there)
 
     sigemptyset(&there);
     pthread_sigmask(SIG_SETMASK, nullptr, &before);
-    ASSERT_EQ(0, ucp_wire_thread_start(&id, 0, signals_main, &there));
+    ASSERT_EQ(0, ucp_wire_thread_start(&id, signals_main, &there));
     ucs_spawn_join(&id);
     pthread_sigmask(SIG_SETMASK, nullptr, &after);
     for (int number : {SIGALRM, SIGUSR1, SIGCHLD, SIGRTMIN + 3}) {
