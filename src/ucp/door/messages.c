@@ -10,13 +10,12 @@
                      ucp_door_data(buffer, count, datatype), _params, _args)
 
 /* The entry point of a receive with parameters: its arguments are named buffer,
- * count, param, and UCP gets those of @a _passed */
-#define UCP_DOOR_RECEIVES_WITH_PARAM(_name, _is_am, _params, _args, _passed) \
+ * count, param */
+#define UCP_DOOR_RECEIVES_WITH_PARAM(_name, _params, _args) \
     UCP_DOOR_PASSING_ENTRY(ucs_status_ptr_t, _name, \
                            ucp_door_passes(ucp_door_param_most(count, param)), \
                            _params, _args) \
-    UCP_DOOR_RECEIVES(_name, ucp_door_param_data(buffer, count, param), param, \
-                      _is_am, _passed)
+    UCP_DOOR_RECEIVES(_name, ucp_door_param_data(buffer, count, param), _args)
 
 /* --- Tagged messages ------------------------------------------------------ */
 
@@ -54,7 +53,6 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_recv_nb,
                 ucp_tag_recv_callback_t cb),
                (worker, buffer, count, datatype, tag, tag_mask, cb))
 UCP_DOOR_RECEIVES(ucp_tag_recv_nb, ucp_door_data(buffer, count, datatype),
-                  NULL, 0,
                   (worker, buffer, count, datatype, tag, tag_mask, cb))
 
 /* The request is the program's memory, in use if UCX returns UCS_INPROGRESS */
@@ -69,7 +67,7 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr,
     ucs_status_t ret;
 
     ucp_door_receive_begin(&receive, ucp_door_data(buffer, count, datatype),
-                           UCP_DOOR_SITE, NULL, 0);
+                           UCP_DOOR_SITE);
     ret = UCP_DOOR_REAL(ucp_tag_recv_nbr)(worker, buffer, count, datatype, tag,
                                           tag_mask, req);
     ucp_door_receive_end(&receive, UCS_STATUS_IS_ERR(ret) ?
@@ -77,13 +75,11 @@ UCP_DOOR_PASSING_ENTRY(ucs_status_t, ucp_tag_recv_nbr,
     return ret;
 }
 
-UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_recv_nbx, 0,
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_recv_nbx,
                              (ucp_worker_h worker, void *buffer, size_t count,
                               ucp_tag_t tag, ucp_tag_t tag_mask,
                               const ucp_request_param_t *param),
-                             (worker, buffer, count, tag, tag_mask, param),
-                             (worker, buffer, count, tag, tag_mask,
-                              receive.param))
+                             (worker, buffer, count, tag, tag_mask, param))
 
 UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb,
                UCP_DOOR_REFUSAL(ucs_status_ptr_t),
@@ -92,14 +88,13 @@ UCP_DOOR_ENTRY(ucs_status_ptr_t, ucp_tag_msg_recv_nb,
                 ucp_tag_recv_callback_t cb),
                (worker, buffer, count, datatype, message, cb))
 UCP_DOOR_RECEIVES(ucp_tag_msg_recv_nb, ucp_door_data(buffer, count, datatype),
-                  NULL, 0, (worker, buffer, count, datatype, message, cb))
+                  (worker, buffer, count, datatype, message, cb))
 
-UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_msg_recv_nbx, 0,
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_msg_recv_nbx,
                              (ucp_worker_h worker, void *buffer, size_t count,
                               ucp_tag_message_h message,
                               const ucp_request_param_t *param),
-                             (worker, buffer, count, message, param),
-                             (worker, buffer, count, message, receive.param))
+                             (worker, buffer, count, message, param))
 
 /*
  * Streams. UCX may register the data of a send. It copies those of a receive,
@@ -148,9 +143,8 @@ UCP_DOOR_WITH_PARAM(ucp_am_send_nbx, UCS_OPERATION_SEND,
                      const ucp_request_param_t *param),
                     (ep, id, header, header_length, buffer, count, param))
 
-UCP_DOOR_RECEIVES_WITH_PARAM(ucp_am_recv_data_nbx, 1,
+UCP_DOOR_RECEIVES_WITH_PARAM(ucp_am_recv_data_nbx,
                              (ucp_worker_h worker, void *data_desc,
                               void *buffer, size_t count,
                               const ucp_request_param_t *param),
-                             (worker, data_desc, buffer, count, param),
-                             (worker, data_desc, buffer, count, receive.param))
+                             (worker, data_desc, buffer, count, param))

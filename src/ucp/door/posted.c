@@ -7,38 +7,6 @@
 
 #define UCP_DOOR_REQUEST_WRITING 1
 
-ucp_door_wrap_t *ucp_door_wrap_take(ucp_door_posted_t *posted,
-                                    ucp_door_ticket_t ticket,
-                                    ucp_door_callback_t callback,
-                                    void *argument)
-{
-    /* Receives are posted in turn, so places are looked for in turn */
-    uint64_t first = ticket + ((ticket >> 32) * UCP_DOOR_PROBES);
-    ucp_door_ticket_t free;
-    ucp_door_wrap_t *wrap;
-    unsigned i;
-
-    for (i = 0; i < UCP_DOOR_PROBES; ++i) {
-        wrap = &posted->wraps[(first + i) & (UCP_DOOR_WRAPS - 1)];
-        free = 0;
-        /* [O-WRAP] The acquire pairs with the release in
-         * ucp_door_wrap_end(): the callback before has been read. */
-        if (ucs_cas_acq_rel(&wrap->ticket, &free, ticket)) {
-            wrap->callback = callback;
-            wrap->argument = argument;
-            return wrap;
-        }
-    }
-
-    return NULL;
-}
-
-int ucp_door_wrap_end(ucp_door_wrap_t *wrap, ucp_door_ticket_t ticket)
-{
-    /* [O-WRAP] The release pairs with the acquire in ucp_door_wrap_take(). */
-    return ucs_cas_acq_rel(&wrap->ticket, &ticket, 0);
-}
-
 static ucp_door_request_t *ucp_door_request_place(ucp_door_posted_t *posted,
                                                   uintptr_t request, unsigned i)
 {

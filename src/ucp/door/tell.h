@@ -84,14 +84,10 @@ typedef struct ucp_door_data {
 
 /** A receive on its way through the door. */
 typedef struct ucp_door_receive {
-    const ucp_request_param_t *param;  /* for UCP: the program's, or the copy */
-    ucp_door_posted_t         *posted;
-    ucp_door_ticket_t          ticket; /* 0: its end is not followed */
-    ucp_door_data_t            data;
-    ucp_door_wrap_t           *wrap;   /* NULL: followed by its request */
-    unsigned                   place;
-    int                        is_am;
-    ucp_request_param_t        copy;   /* with the door's own function */
+    ucp_door_posted_t *posted;
+    ucp_door_ticket_t ticket; /* 0: its end is not followed */
+    ucp_door_data_t   data;
+    unsigned          place;
 } ucp_door_receive_t;
 
 extern __thread ucp_door_thread_t ucp_door_thread
@@ -156,17 +152,10 @@ ucp_door_data_t ucp_door_param_data(const void *buffer, size_t count,
 unsigned ucp_door_enter(ucs_operation_kind_t kind, ucp_door_data_t data,
                         ucp_door_site_t site);
 
-/**
- * A receive begins: tell it, unless the call is UCP's own.
- *
- * @param [out] receive  Until @ref ucp_door_receive_end.
- * @param [in]  param    The program's; NULL: none. UCP gets @a receive's
- * instead.
- * @param [in]  is_am    Of an active message, not of a tagged one.
- */
+/** A receive begins: tell it, unless the call is UCP's own. @a receive is set until
+ *  @ref ucp_door_receive_end. */
 void ucp_door_receive_begin(ucp_door_receive_t *receive, ucp_door_data_t data,
-                            ucp_door_site_t site,
-                            const ucp_request_param_t *param, int is_am);
+                            ucp_door_site_t site);
 
 /** UCP has answered, with a request, NULL or an error. */
 void ucp_door_receive_end(ucp_door_receive_t *receive,
@@ -239,15 +228,13 @@ void ucp_door_tell_end(ucp_door_ticket_t ticket);
         return ret; \
     }
 
-/** What the entry point of a receive does; @a _param is the program's parameters,
- *  and @a _args has receive.param in their place. */
-#define UCP_DOOR_RECEIVES(_name, _data, _param, _is_am, _args) \
+/** What the entry point of a receive does. */
+#define UCP_DOOR_RECEIVES(_name, _data, _args) \
     { \
         ucp_door_receive_t receive; \
         ucs_status_ptr_t ret; \
         \
-        ucp_door_receive_begin(&receive, _data, UCP_DOOR_SITE, _param, \
-                               _is_am); \
+        ucp_door_receive_begin(&receive, _data, UCP_DOOR_SITE); \
         ret = UCP_DOOR_REAL(_name) _args; \
         ucp_door_receive_end(&receive, ret); \
         return ret; \

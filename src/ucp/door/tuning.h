@@ -20,13 +20,9 @@
  *  are written round and round. */
 #define UCP_DOOR_RING_LENGTH 1024u
 
-/** Receives whose completion function is wrapped at a time. Half: programs with
- *  more than 512 posted receives have the ends of some told when they free the
- *  request. Double: 64 KB more. */
-#define UCP_DOOR_WRAPS 1024u
-
-/** Receives that are known by their request at a time. Half, double: as above,
- *  but the end of one that finds no room is told at once. */
+/** Receives that are known by their request at a time. Half: of programs with more
+ *  than 512 posted receives the ends of some are told at once. Double: 16 KB
+ *  more. */
 #define UCP_DOOR_REQUESTS 1024u
 
 /** Bytes of the shortest receive whose end is followed: what is shorter than a
@@ -34,7 +30,7 @@
  *  operations. Half, double: as many more, or fewer, are followed in vain. */
 #define UCP_DOOR_FOLLOW_MIN 4096u
 
-/** Neighbours at which a place in either table is looked for. Half: places are
+/** Neighbours at which a place in that table is looked for. Half: places are
  *  refused in a table that is half full. Double: a free of a request that is
  *  not in the table looks at two more cache lines. */
 #define UCP_DOOR_PROBES 8u
