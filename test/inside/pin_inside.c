@@ -106,13 +106,6 @@ const uct_pin_config_t *uct_pin_md_config(uct_md_h md)
     return (pin == NULL) ? NULL : &pin->config;
 }
 
-int uct_pin_md_is_lazy(uct_md_h md)
-{
-    uct_pin_md_t *pin = uct_pin_md_find(md);
-
-    return (pin != NULL) && pin->is_lazy;
-}
-
 uint64_t uct_pin_md_serial(uct_mem_h memh)
 {
     return ((uct_pin_region_t*)memh)->serial;

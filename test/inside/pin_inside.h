@@ -30,12 +30,6 @@ size_t uct_pin_md_pinned_bytes(uct_md_h md);
 /** @return Options in force, valid until it is closed; NULL if not attached. */
 const uct_pin_config_t *uct_pin_md_config(uct_md_h md);
 
-/** @return Nonzero if attaching found that this kernel releases pinned pages
- *          only some time after their deregistration, so that `VmPin` lags
- *          behind @ref uct_pin_md_pinned_bytes. Linux 6.1 does, and 6.18 does
- *          not. Told once in the log too, at level "diag". */
-int uct_pin_md_is_lazy(uct_md_h md);
-
 /** @return Number of a registration of this domain, never used twice. */
 uint64_t uct_pin_md_serial(uct_mem_h memh);
 

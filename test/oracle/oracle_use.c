@@ -42,20 +42,17 @@ void oracle_fill(oracle_worker_t *worker, char *address, size_t length)
 void oracle_print(const oracle_worker_t *worker, const oracle_slot_t *slot,
                   uct_mem_h memh, const char *what)
 {
-    char history[512];
     unsigned i;
 
     if (ucs_add_relaxed(&oracle_printed, 1) >= ORACLE_PRINT_MAX) {
         return;
     }
 
-    uct_pin_md_history(oracle_md(worker->world), memh, history,
-                       sizeof(history));
     flockfile(stderr);
     fprintf(stderr, "oracle: %s: seed %" PRIu64 " epoch %u thread %u cycle %"
-            PRIu64 ": %s; disturbed by", what, worker->options->seed,
-            worker->epoch, worker->index, ucs_load_relaxed(&worker->cycles),
-            history);
+            PRIu64 ": registration %" PRIu64 "; disturbed by", what,
+            worker->options->seed, worker->epoch, worker->index,
+            ucs_load_relaxed(&worker->cycles), uct_pin_md_serial(memh));
     for (i = 0; (slot != NULL) && (i < 4) && (slot->history[i] != NULL); ++i) {
         fprintf(stderr, " %s", slot->history[i]);
     }

@@ -4,7 +4,6 @@
 #include <ucs/sys/sync/atomic.h>
 #include <ucs/sys/sync/lock.h>
 
-#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,31 +59,7 @@ __attribute__((constructor)) static void ucs_own_unlock_tables(void)
     }
 }
 
-/* The bytes that a block of own memory has */
-static size_t ucs_own_size(const void *memory);
-
-void *ucs_own_realloc(void *memory, size_t size)
-{
-    size_t old = (memory == NULL) ? 0 : ucs_own_size(memory);
-    void *grown;
-
-    if ((memory != NULL) && (size <= old)) {
-        return memory;
-    }
-    grown = ucs_own_alloc(size);
-    if ((grown != NULL) && (memory != NULL)) {
-        memcpy(grown, memory, old);
-        ucs_own_free(memory);
-    }
-    return grown;
-}
-
 #if UCS_OWN_IS_SANITIZED
-
-static size_t ucs_own_size(const void *memory)
-{
-    return malloc_usable_size((void*)memory);
-}
 
 void *ucs_own_alloc(size_t size)
 {
@@ -184,17 +159,6 @@ static ucs_own_head_t *ucs_own_take(unsigned index)
                ((size_t)1 << (UCS_OWN_BLOCK_SHIFT + index)) - UCS_OWN_ALIGN);
     }
     return head;
-}
-
-static size_t ucs_own_size(const void *memory)
-{
-    const ucs_own_head_t *head =
-            (const ucs_own_head_t*)((const char*)memory - UCS_OWN_ALIGN);
-    size_t length = (head->length > 0) ?
-                            head->length :
-                            (size_t)1 << (UCS_OWN_BLOCK_SHIFT + head->index);
-
-    return length - UCS_OWN_ALIGN;
 }
 
 void *ucs_own_alloc(size_t size)

@@ -28,15 +28,6 @@ BEGIN_C_DECLS
  *          @ref ucs_own_free; or NULL. */
 void *ucs_own_alloc(size_t size);
 
-/**
- * As realloc().
- *
- * @param [in] memory  From @ref ucs_own_alloc, or NULL.
- *
- * @return The block, or NULL: then @a memory is as it was.
- */
-void *ucs_own_realloc(void *memory, size_t size);
-
 /** Release what @ref ucs_own_alloc returned, from any thread. NULL is
  *  nothing. */
 void ucs_own_free(void *memory);

@@ -3,13 +3,15 @@
 
 #include <ucs/sys/clock.h>
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
 /* The cost per page is measured between one page and these, which are of the
  * small size class */
 #define UCT_PIN_COST_PAGES 32
+
+/* Timed registrations of each size. Few, for some kernels unpin late, and the pages
+ * of each count against the memlock limit until then. */
+#define UCT_PIN_COST_TRIES 4
 
 void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages,
                        unsigned part)
@@ -27,31 +29,16 @@ void uct_pin_cost_wait(const uct_pin_config_t *config, size_t num_pages,
     }
 }
 
-/* VmPin in kB, -1 if the kernel does not tell */
-static long uct_pin_cost_vm_pin(void)
-{
-    const char *line = NULL;
-    char text[4096];
-    long value;
-
-    if (ucs_own_fd_read_text("/proc/self/status", text, sizeof(text)) > 0) {
-        line = strstr(text, "\nVmPin:");
-    }
-    return ((line != NULL) && (sscanf(line, " VmPin: %ld", &value) == 1)) ?
-                   value :
-                   -1;
-}
-
 /* The least of some tries in nanoseconds, negative if pinning fails */
 static double uct_pin_cost_pin_ns(uct_pin_table_t *table, void *address,
-                                  size_t length, unsigned tries)
+                                  size_t length)
 {
     double best = -1;
     uct_pin_region_t *region;
     double start, elapsed;
     unsigned i;
 
-    for (i = 0; i < tries; ++i) {
+    for (i = 0; i < UCT_PIN_COST_TRIES; ++i) {
         start = ucs_clock_monotonic();
         if (uct_pin_table_pin(table, address, length, &region) != 0) {
             return -1;
@@ -73,32 +60,8 @@ static void *uct_pin_cost_map(size_t length)
     return (address == MAP_FAILED) ? NULL : address;
 }
 
-int uct_pin_cost_is_lazy(uct_pin_table_t *table)
-{
-    size_t page_size = sysconf(_SC_PAGESIZE);
-    int lazy         = 0;
-    uct_pin_region_t *region;
-    void *address;
-    long before;
-
-    address = uct_pin_cost_map(page_size);
-    if (address == NULL) {
-        return 0;
-    }
-
-    if (uct_pin_table_pin(table, address, page_size, &region) == 0) {
-        before = uct_pin_cost_vm_pin();
-        uct_pin_table_unpin(table, region);
-        lazy = (before > 0) && (uct_pin_cost_vm_pin() >= before);
-    }
-
-    munmap(address, page_size);
-    return lazy;
-}
-
 ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
-                                       const uct_pin_config_t *config,
-                                       unsigned tries)
+                                       const uct_pin_config_t *config)
 {
     size_t page_size = sysconf(_SC_PAGESIZE);
     size_t length    = UCT_PIN_COST_PAGES * page_size;
@@ -112,8 +75,8 @@ ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
         goto out;
     }
 
-    one_ns = uct_pin_cost_pin_ns(table, address, page_size, tries);
-    all_ns = uct_pin_cost_pin_ns(table, address, length, tries);
+    one_ns = uct_pin_cost_pin_ns(table, address, page_size);
+    all_ns = uct_pin_cost_pin_ns(table, address, length);
     if ((one_ns >= 0) && (all_ns > one_ns)) {
         slope_ns = (all_ns - one_ns) / (UCT_PIN_COST_PAGES - 1);
         page_ns += slope_ns;

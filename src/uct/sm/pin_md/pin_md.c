@@ -9,11 +9,6 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Timed registrations of each size. Few where the kernel unpins late, because
- * the pages of each then count against the memlock limit for a while. */
-#define UCT_PIN_MD_COST_TRIES      8
-#define UCT_PIN_MD_COST_TRIES_LAZY 2
-
 /* More regions than those of so many domains are written over */
 #define UCT_PIN_MD_DOMAINS 64
 
@@ -126,25 +121,6 @@ static ucs_status_t uct_pin_md_init_lower(uct_pin_md_t *pin)
     return status;
 }
 
-static void uct_pin_md_calibrate(uct_pin_md_t *pin)
-{
-    pin->is_lazy = uct_pin_cost_is_lazy(&pin->table);
-    if (pin->is_lazy) {
-        ucs_diag("pin_md: this kernel releases pinned pages up to a second "
-                 "after their deregistration, VmPin will lag");
-    }
-
-    if (pin->config.told_ns > 0) {
-        pin->reg_cost = ucs_linear_func_make(pin->config.told_ns * 1e-9, 0);
-        return;
-    }
-
-    pin->reg_cost = uct_pin_cost_measure(&pin->table, &pin->config,
-                                         pin->is_lazy ?
-                                         UCT_PIN_MD_COST_TRIES_LAZY :
-                                         UCT_PIN_MD_COST_TRIES);
-}
-
 static ucs_status_t uct_pin_md_may_decorate(uct_md_h md,
                                             const uct_pin_config_t *config)
 {
@@ -199,7 +175,9 @@ ucs_status_t uct_pin_md_attach(uct_md_h md, const uct_pin_config_t *config)
         goto err_close_node;
     }
 
-    uct_pin_md_calibrate(pin);
+    pin->reg_cost = (pin->config.told_ns > 0) ?
+                            ucs_linear_func_make(pin->config.told_ns * 1e-9, 0) :
+                            uct_pin_cost_measure(&pin->table, &pin->config);
     status = uct_pin_md_publish(pin);
     if (status != UCS_OK) {
         goto err_table_cleanup;

@@ -22,8 +22,8 @@
  * - The kernel charges a whole huge page to `VmPin` when a part of it is
  *   pinned; what the domain counts is the part.
  * - Older kernels (6.1, for one) release a page up to a second after its
- *   deregistration, which is told in the log. Memory then counts against
- *   the memlock limit for that long.
+ *   deregistration. Memory then counts against the memlock limit for that
+ *   long.
  */
 
 BEGIN_C_DECLS
@@ -133,16 +133,10 @@ void uct_pin_md_delegate_verify(uct_md_h md);
 int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
                        uct_pin_difference_t *difference);
 
-/**
- * A difference was found where there must be none: one line on the error
- * level with the registration's history, then abort().
- */
+/** A difference was found where there must be none: one line on the error level, then
+ *  abort(). */
 void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
                       const uct_pin_difference_t *difference);
-
-/** The history in one line, always terminated: which pages, since when, by which
- *  thread. */
-void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max);
 
 END_C_DECLS
 

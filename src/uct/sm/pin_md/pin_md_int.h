@@ -156,8 +156,6 @@ typedef struct uct_pin_region {
     ucs_list_link_t list;
     uct_mem_h       lower_memh; /* Handle of the domain below */
     uint64_t        serial;     /* Of the registration, from 1; the domain's */
-    uint64_t        time;       /* ns, CLOCK_MONOTONIC; 0 if nobody verifies */
-    pid_t           tid;        /* Thread that registered it, likewise */
     uct_pin_ring_t  *ring;      /* NULL if not pinned: made in a fork child */
     void            *address;   /* Page aligned */
     size_t          length;     /* Bytes, whole pages */
@@ -224,23 +222,14 @@ uct_pin_region_t *uct_pin_region_alloc(void *address, size_t length,
 /* --- pin_cost.c --- */
 
 /**
- * @return Nonzero if this kernel still holds a page pinned when its
- *         deregistration has returned, by `VmPin` of this process, which no
- *         other thread should be pinning in. Needs a free slot.
- */
-int uct_pin_cost_is_lazy(uct_pin_table_t *table);
-
-/**
  * Time what a pin costs on this machine, on pages that are resident, and add
- * the modelled cost of @a config: the least of @a tries (1 or more). Needs a
- * free slot.
+ * the modelled cost of @a config: the least of some tries. Needs a free slot.
  *
  * @return Seconds as a function of bytes; the modelled cost alone if the pages
  *         cannot be had.
  */
 ucs_linear_func_t uct_pin_cost_measure(uct_pin_table_t *table,
-                                       const uct_pin_config_t *config,
-                                       unsigned tries);
+                                       const uct_pin_config_t *config);
 
 /** A third: what unpinning costs beside pinning, for io_uring and for verbs. */
 #define UCT_PIN_COST_DEREG 3
@@ -258,7 +247,6 @@ typedef struct uct_pin_md {
     ucs_linear_func_t      reg_cost;   /* Seconds over bytes */
     pid_t                  owner;      /* Only this process uses the rings */
     size_t                 page_size;
-    int                    is_lazy;    /* The kernel unpins late */
     int                    is_keyed;   /* The domain below registers, too */
     _Atomic(uint64_t)      serial;     /* Of the last registration */
     int                    is_delegated; /* The end of a use is told above */
@@ -284,11 +272,6 @@ ucs_status_t uct_pin_md_publish(uct_pin_md_t *pin);
 
 /** It is found no more; no other thread is inside. */
 void uct_pin_md_unpublish(uct_pin_md_t *pin);
-
-/* --- pin_verify.c --- */
-
-/** Note which thread registers @a region, and when. */
-void uct_pin_verify_mark(uct_pin_region_t *region);
 
 /* --- pin_reg.c --- */
 

@@ -110,9 +110,6 @@ static ucs_status_t uct_pin_md_pin(uct_pin_md_t *pin, void *address,
     }
 
     (*region_p)->serial = ucs_add_relaxed(&pin->serial, 1) + 1;
-    if (pin->config.verify) {
-        uct_pin_verify_mark(*region_p);
-    }
     uct_pin_cost_wait(&pin->config, (end - start) / pin->page_size, 1);
     return UCS_OK;
 }

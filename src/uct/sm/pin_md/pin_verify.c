@@ -26,12 +26,6 @@
 /* A difference must be there so often, and the device's byte the same */
 #define UCT_PIN_VERIFY_ROUNDS 5
 
-void uct_pin_verify_mark(uct_pin_region_t *region)
-{
-    region->time = ucs_clock_monotonic();
-    region->tid  = syscall(SYS_gettid);
-}
-
 /* What the virtual address shows; pages that it cannot show are left as they
  * are in @a data. Not a plain copy: they may be gone, and that is no crime. By
  * the thread's number: the process's is that of its first thread, whose memory
@@ -200,17 +194,6 @@ static int uct_pin_verify_compare(uct_pin_region_t *region, size_t page_size,
     return differs;
 }
 
-static void uct_pin_verify_thread_name(pid_t tid, char *name, size_t max)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", (int)tid);
-    if (ucs_own_fd_read_text(path, name, max) <= 0) {
-        snprintf(name, max, "has ended");
-    }
-    name[strcspn(name, "\n")] = '\0';
-}
-
 /* The pinned region of a handle, NULL if there is nothing to look at */
 static uct_pin_region_t *uct_pin_md_visible(const uct_pin_md_t *pin,
                                             uct_mem_h memh)
@@ -233,35 +216,15 @@ int uct_pin_md_compare(uct_md_h md, uct_mem_h memh,
            uct_pin_verify_compare(region, pin->page_size, difference);
 }
 
-void uct_pin_md_history(uct_md_h md, uct_mem_h memh, char *text, size_t max)
-{
-    uct_pin_region_t *region = uct_pin_md_visible(uct_pin_md_find(md), memh);
-    char name[32];
-
-    if (region == NULL) {
-        snprintf(text, max, "not pinned by this process");
-        return;
-    }
-
-    uct_pin_verify_thread_name(region->tid, name, sizeof(name));
-    snprintf(text, max,
-             "registration %" PRIu64 " of %p..%p, made %.3f ms ago by thread "
-             "%d (%s)",
-             region->serial, region->address,
-             UCS_PTR_BYTE_OFFSET(region->address, region->length),
-             (ucs_clock_monotonic() - region->time) * 1e-6, (int)region->tid,
-             name);
-}
-
 void uct_pin_md_stale(uct_md_h md, uct_mem_h memh,
                       const uct_pin_difference_t *difference)
 {
-    char history[512];
+    const uct_pin_region_t *region = memh;
 
-    uct_pin_md_history(md, memh, history, sizeof(history));
     ucs_error("pin_md: stale registration: the byte at %p is 0x%02x through "
-              "the registration and 0x%02x through the virtual address; %s",
-              (void*)difference->address, difference->seen, difference->shown,
-              history);
+              "registration %" PRIu64 " of %p length %zu and 0x%02x through the "
+              "virtual address",
+              (void*)difference->address, difference->seen, region->serial,
+              region->address, region->length, difference->shown);
     abort();
 }

@@ -54,24 +54,6 @@ TEST(test_own_memory, blocks_are_zeroed_apart_and_aligned)
     ucs_own_free(nullptr);
 }
 
-TEST(test_own_memory, a_block_keeps_its_content_as_it_grows)
-{
-    char *block = (char *)ucs_own_realloc(nullptr, 1);
-
-    ASSERT_NE(nullptr, block);
-    *block = 7;
-    for (size_t size = 2; size < (1 << 20); size *= 2) {
-        block = (char *)ucs_own_realloc(block, size);
-        ASSERT_NE(nullptr, block);
-        for (size_t i = 0; i < size / 2; ++i) {
-            ASSERT_EQ(7, block[i]) << size;
-        }
-        memset(block, 7, size);
-    }
-    EXPECT_EQ(block, ucs_own_realloc(block, 1)) << "it does not shrink";
-    ucs_own_free(block);
-}
-
 /* A sanitizer's allocator ends the program */
 TEST(test_own_memory, refuses_more_than_there_is)
 {

@@ -96,7 +96,6 @@ protected:
                                    told_ns, node_regions};
         ASSERT_EQ(UCS_OK, uct_pin_md_attach(md(), &config));
         attached = true;
-        is_lazy  = uct_pin_md_is_lazy(md());
     }
 
     void close_md()
@@ -131,7 +130,7 @@ protected:
     }
 
     /* Bytes pinned since the test began. They show at once, save for a kernel
-     * that unpins late, which is given time to come there. */
+     * that unpins late. */
     long pinned(long expected) const
     {
         time_t deadline = time(NULL) + 10;
@@ -139,7 +138,7 @@ protected:
 
         do {
             value = vm_pin() - base_pin;
-        } while (is_lazy && (value != expected) && (time(NULL) < deadline));
+        } while ((value != expected) && (time(NULL) < deadline));
         return value;
     }
 
@@ -182,7 +181,7 @@ protected:
     }
 
     fake_md    lower;
-    bool       attached = false, is_lazy = false;
+    bool       attached = false;
     size_t     page_size;
     long       base_pin;
     static inline int num_errors, num_warnings;

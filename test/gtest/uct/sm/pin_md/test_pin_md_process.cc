@@ -167,7 +167,6 @@ TEST_F(pin_md_process, child_can_attach_its_own)
         uct_mem_h memh;
         fake_md own;
         CHILD_CHECK(uct_pin_md_attach(own.md(), &config) == UCS_OK);
-        is_lazy = uct_pin_md_is_lazy(own.md());
         CHILD_CHECK(own.now()->mem_reg(own.md(), buffer.address, MB, 0,
                                            &memh) == UCS_OK);
         CHILD_CHECK(child_pinned(MB));
