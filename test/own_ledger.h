@@ -4,8 +4,7 @@
 #ifndef OWN_LEDGER_H_
 #define OWN_LEDGER_H_
 
-#include <ucs/node/ledger.h>
-#include <uct/ib/helper_md/node_process.h>
+#include <ucs/node/node.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -324,56 +324,6 @@ static void cancels(void)
     fprintf(out, "cancelled: %d\n", finish(request));
 }
 
-/* --- streams -------------------------------------------------------------- */
-
-static void streamed_nb(void *request, ucs_status_t status, size_t length)
-{
-}
-
-/* Receives may end with less than there was room for */
-static void receive_stream(size_t bytes)
-{
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags        = UCP_STREAM_RECV_FLAG_WAITALL
-    };
-    size_t length             = 0;
-    ucs_status_ptr_t request;
-
-    memset(room, 0, bytes);
-    ++called[RECEIVE];
-    request = ucp_stream_recv_nbx(ep, room, bytes / 2, &length, &param);
-    check(finish(request), "stream_recv_nbx");
-    ++called[RECEIVE];
-    request = ucp_stream_recv_nb(ep, room + bytes / 2, bytes / 2,
-                                 ucp_dt_make_contig(1), streamed_nb, &length,
-                                 UCP_STREAM_RECV_FLAG_WAITALL);
-    check(finish(request), "stream_recv_nb");
-    fprintf(out, "stream came %zu: %08x\n", bytes, sum_of(room, bytes));
-}
-
-static void streams(void)
-{
-    static const size_t sizes[] = {8, 20000, MAX_BYTES};
-    ucp_request_param_t param   = {.op_attr_mask = 0};
-    unsigned i;
-
-    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
-        if (rank == 0) {
-            fill(data, sizes[i], 60 + i);
-            called[SEND] += 2;
-            check(finish(ucp_stream_send_nbx(ep, data, sizes[i] / 2, &param)),
-                  "stream_send_nbx");
-            check(finish(ucp_stream_send_nb(ep, data + sizes[i] / 2,
-                                            sizes[i] / 2, ucp_dt_make_contig(1),
-                                            sent_nb, 0)), "stream_send_nb");
-        } else {
-            receive_stream(sizes[i]);
-        }
-        barrier();
-    }
-}
-
 /* --- active messages ------------------------------------------------------ */
 
 static end_t am_end;
@@ -563,7 +513,7 @@ static void open_ucp(void)
     const ucp_params_t params = {
         .field_mask = UCP_PARAM_FIELD_FEATURES,
         .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA |
-                      UCP_FEATURE_AMO64 | UCP_FEATURE_STREAM
+                      UCP_FEATURE_AMO64
     };
     const ucp_worker_params_t worker_params = {.field_mask = 0};
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE};
@@ -607,7 +557,6 @@ static void run_side(const char *name)
     tagged_messages();
     truncations();
     cancels();
-    streams();
     active_messages();
     memh = map_room();
     puts_and_gets();

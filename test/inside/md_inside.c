@@ -12,6 +12,11 @@ ucs_regcache_h uct_helper_md_cache(uct_md_h md)
     return uct_helper_md_is_mine(helper) ? helper->cache : NULL;
 }
 
+ucs_node_h uct_helper_md_node(uct_md_h md)
+{
+    return uct_helper_md_of(md)->node;
+}
+
 int uct_helper_md_has_thread(uct_md_h md)
 {
     return (uct_helper_md_cache(md) != NULL) &&

@@ -4,6 +4,7 @@
 #ifndef MD_INSIDE_H_
 #define MD_INSIDE_H_
 
+#include <ucs/node/node.h>
 #include <ucs/regcache/regcache.h>
 
 #include <uct/api/uct.h>
@@ -19,6 +20,9 @@ BEGIN_C_DECLS
 
 /** @return The domain's cache; NULL in a forked child. */
 ucs_regcache_h uct_helper_md_cache(uct_md_h md);
+
+/** @return The process's node; NULL: it has no ledger. */
+ucs_node_h uct_helper_md_node(uct_md_h md);
 
 /** @return Nonzero if the helper thread runs. */
 int uct_helper_md_has_thread(uct_md_h md);

@@ -97,37 +97,6 @@ UCP_DOOR_RECEIVES_WITH_PARAM(ucp_tag_msg_recv_nbx,
                              (worker, buffer, count, message, param))
 
 /*
- * Streams. UCX may register the data of a send. It copies those of a receive,
- * which is told without its buffer.
- */
-
-#define UCP_DOOR_COPIED ((ucp_door_data_t){0, 0})
-
-UCP_DOOR_SENDS(ucs_status_ptr_t, ucp_stream_send_nb,
-               (ucp_ep_h ep, const void *buffer, size_t count,
-                ucp_datatype_t datatype, ucp_send_callback_t cb,
-                unsigned flags),
-               (ep, buffer, count, datatype, cb, flags))
-
-UCP_DOOR_WITH_PARAM(ucp_stream_send_nbx, UCS_OPERATION_SEND,
-                    (ucp_ep_h ep, const void *buffer, size_t count,
-                     const ucp_request_param_t *param),
-                    (ep, buffer, count, param))
-
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nb, UCS_OPERATION_RECEIVE,
-                   UCP_DOOR_COPIED,
-                   (ucp_ep_h ep, void *buffer, size_t count,
-                    ucp_datatype_t datatype, ucp_stream_recv_callback_t cb,
-                    size_t *length, unsigned flags),
-                   (ep, buffer, count, datatype, cb, length, flags))
-
-UCP_DOOR_OPERATION(ucs_status_ptr_t, ucp_stream_recv_nbx, UCS_OPERATION_RECEIVE,
-                   UCP_DOOR_COPIED,
-                   (ucp_ep_h ep, void *buffer, size_t count, size_t *length,
-                    const ucp_request_param_t *param),
-                   (ep, buffer, count, length, param))
-
-/*
  * Active messages. Of one with a header the data are what follows that.
  */
 

@@ -20,10 +20,6 @@
 #define UCT_ABI_HIT_COST_IB  180e-9
 #define UCT_ABI_HIT_COST_UCP 50e-9
 
-/* A user's value instead; 1.16 and 1.17 have the option and do not read it */
-#define UCT_ABI_HIT_COST_ENV_IB  "UCX_IB_RCACHE_OVERHEAD"
-#define UCT_ABI_HIT_COST_ENV_UCP "UCX_RCACHE_OVERHEAD"
-
 /* What has stayed since */
 #define UCT_ABI_FROM_16 \
     .num_ib_slots = 1, .has_reg_params = 1, .attr_flags = 24, \
@@ -32,7 +28,7 @@
     .hit_cost = UCT_ABI_HIT_COST_UCP, .hit_cost_proto = UCT_ABI_HIT_COST_UCP
 #define UCT_ABI_FROM_18 \
     UCT_ABI_FROM_16, .attr_reg_cost = 96, .attr_local_cpus = 136, \
-    .config_field = 88, .hit_cost_env = UCT_ABI_HIT_COST_ENV_UCP
+    .config_field = 88
 
 /*
  * One row for each stretch of releases whose layouts are the same, read from
@@ -56,8 +52,7 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 56, .attr_local_cpus = 96, .attr_size = 224,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB},
 
     {.minor_min = 14, .minor_max = 14, .tag = "v1.14.1",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
@@ -65,8 +60,7 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 80, .attr_local_cpus = 120, .attr_size = 512,
      .component_list = 176, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS_ODP,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_IB},
 
     {.minor_min = 15, .minor_max = 15, .tag = "v1.15.0",
      .num_slots = 12, .num_ib_slots = 0, .has_reg_params = 1,
@@ -74,8 +68,7 @@ static const uct_abi_t uct_abi_rows[] = {
      .attr_reg_cost = 88, .attr_local_cpus = 128, .attr_size = 520,
      .component_list = 192, .has_config_entry = 1, .config_field = 80,
      .reg_methods = UCT_ABI_REG_METHODS,
-     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_UCP,
-     .hit_cost_env = UCT_ABI_HIT_COST_ENV_IB},
+     .hit_cost = UCT_ABI_HIT_COST_IB, .hit_cost_proto = UCT_ABI_HIT_COST_UCP},
 
     {.minor_min = 16, .minor_max = 16, .tag = "v1.16.0", UCT_ABI_FROM_16,
      .num_slots = 11, .attr_reg_cost = 88, .attr_local_cpus = 128,

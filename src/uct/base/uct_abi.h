@@ -57,9 +57,6 @@ typedef struct uct_abi {
     double     hit_cost;         /**< seconds that UCP assumes for a hit of
                                       UCX's own cache */
     double     hit_cost_proto;   /**< the same with UCX_PROTO_ENABLE=y */
-    const char *hit_cost_env;    /**< variable that overrides it, NULL: none.
-                                      Where the two above differ it overrides
-                                      the first only */
 } uct_abi_t;
 
 /** Fields of @ref uct_abi_md_mem_reg_params_t that are set. */

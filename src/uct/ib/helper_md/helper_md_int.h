@@ -140,6 +140,13 @@ void uct_helper_md_count(uct_helper_md_t *md);
 /** One that may have been counted is none any more. */
 void uct_helper_md_discount(uct_helper_md_t *md);
 
+/** Enter the node's ledger. @return NULL, after one line, if it cannot be used; the line
+ *  is a warning if an option needs the ledger. */
+ucs_node_h uct_helper_node_enter(const uct_helper_config_t *config);
+
+/** Add this process's figures of its node to those of earlier times. */
+void uct_helper_node_add_figures(ucs_node_h node, ucs_node_figures_t *sum);
+
 /** Serve the node; in each step of the helper. @return When the next step is
  *  due if the helper rests, 0 if it runs. */
 uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now);

@@ -1,10 +1,8 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "hear.h"
 #include "helper_md_int.h"
-#include "node_process.h"
 #include "session.h"
 #include <ucs/sys/io/log.h>
-#include <uct/ib/helper_md/config/values.h>
 #include <uct/ib/helper_md/watch/events.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/watch/trust.h>
@@ -136,24 +134,12 @@ void uct_helper_md_settle(uct_helper_md_t *md, size_t length)
 /* UCP's old and new protocols use different figures in some releases */
 static double uct_helper_md_hit_cost(void)
 {
-    const uct_abi_t *abi = uct_abi_running;
-    const char *proto    = getenv(UCT_HELPER_MD_PROTO_ENV);
-    const char *text     = NULL;
-    double told_ns;
+    const char *proto = getenv(UCT_HELPER_MD_PROTO_ENV);
 
-    if ((proto != NULL) && (*proto != '\0') &&
-        (strchr("yYtT1", *proto) != NULL) &&
-        (abi->hit_cost_proto != abi->hit_cost)) {
-        return abi->hit_cost_proto;
-    }
-
-    if (abi->hit_cost_env != NULL) {
-        text = getenv(abi->hit_cost_env);
-    }
-
-    /* "auto" is not a number */
-    return ((text != NULL) && uct_helper_value_told(text, &told_ns) &&
-            (told_ns > 0)) ? told_ns * 1e-9 : abi->hit_cost;
+    return ((proto != NULL) && (*proto != '\0') &&
+            (strchr("yYtT1", *proto) != NULL)) ?
+                   uct_abi_running->hit_cost_proto :
+                   uct_abi_running->hit_cost;
 }
 
 static void uct_helper_md_init(uct_helper_md_t *md, uct_md_h uct_md,
@@ -219,11 +205,9 @@ ucs_status_t uct_helper_md_create(uct_md_h uct_md, const char *md_name,
     }
 
     uct_helper_md_init(md, uct_md, md_name, config, &attr);
-    /* The thread listens to the bell of the node, which goes after it */
-    md->node = uct_helper_node_open(config);
-    status   = uct_helper_session_join(md, uct_helper_md_step);
+    status = uct_helper_session_join(md, uct_helper_md_step);
     if (status != UCS_OK) {
-        goto err_close_node;
+        goto err_free;
     }
 
     status = uct_helper_md_create_device(md, &attr);
@@ -251,8 +235,7 @@ err_close_quota:
     uct_helper_device_destroy(md->device);
 err_part:
     uct_helper_session_part(md);
-err_close_node:
-    uct_helper_node_close(md->node);
+err_free:
     pthread_mutex_destroy(&md->child_lock);
     free(md);
     return status;
@@ -272,7 +255,6 @@ void uct_helper_md_release(uct_helper_md_t *md)
     }
     uct_helper_session_part(md);
     ucs_node_close(md->quota);
-    uct_helper_node_close(md->node);
     pthread_mutex_destroy(&md->child_lock);
     free(md);
 }

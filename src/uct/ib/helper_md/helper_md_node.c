@@ -1,9 +1,9 @@
 /* Copyright (c) 2026 the ucx-helper-md authors. See LICENSE. */
 #include "helper_md_int.h"
-#include "node_process.h"
 #include <ucs/sys/io/log.h>
 
 #include <ucs/sys/clock.h>
+#include <ucs/sys/math.h>
 #include <ucs/sys/proc/waited.h>
 
 #include <limits.h>
@@ -11,11 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * The helper among those of its node: it gives back what others ask for, and learns
  * whether it is to run, and where.
  */
+
+#define UCT_HELPER_NODE_ERROR_MAX 512
+
+/* Such a part of the memlock limit is left to UCX's own pools and the program. A driver
+ * counts it by process, io_uring, by which the software NIC pins, by user. */
+#define UCT_HELPER_NODE_POOLS 16
 
 /* Where the process's helper runs */
 typedef struct uct_helper_place {
@@ -48,6 +55,15 @@ void uct_helper_place_add(const uct_helper_md_t *md)
         ucs_store_relaxed(&uct_helper_place.near[i],
                           ucs_load_relaxed(&uct_helper_place.near[i]) |
                                   md->local_cpus.ucs_bits[i]);
+    }
+}
+
+/* Those that the main thread, which stands for the application, is bound to; none if
+ * that is not known */
+static void uct_helper_application_cpus(cpu_set_t *cpus)
+{
+    if (sched_getaffinity(getpid(), sizeof(*cpus), cpus) != 0) {
+        CPU_ZERO(cpus);
     }
 }
 
@@ -278,4 +294,84 @@ uint64_t uct_helper_md_visit_node(uct_helper_md_t *md, uint64_t now)
                             ucs_node_wanted(md->node, now, worked, delayed),
                             place->waits);
     return place->rests ? place->turn_at : 0;
+}
+
+/* --- The process in the node's ledger --------------------------------------- */
+
+/* What the application holds: its processors, which may be a core's hardware threads; if
+ * there are more, as of a whole socket, as many as it has threads, wherever these run */
+static void uct_helper_node_hold(ucs_node_params_t *params)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    long threads     = (text != NULL) ? strtol(text, NULL, 10) : 1;
+    long count;
+
+    params->cores = ((threads >= 1) && (threads <= UCS_LEDGER_CPUS)) ? threads :
+                                                                       1;
+    uct_helper_application_cpus(&params->cpus);
+    count = CPU_COUNT(&params->cpus);
+    if ((count > 0) && (count <= 2 * (long)params->cores) &&
+        (count < sysconf(_SC_NPROCESSORS_ONLN))) {
+        params->cores = 0;
+    } else {
+        CPU_ZERO(&params->cpus);
+    }
+}
+
+static ucs_status_t uct_helper_node_try(const uct_helper_config_t *config,
+                                        ucs_node_h *node_p, char *error,
+                                        size_t max)
+{
+    char name[NAME_MAX];
+    ucs_node_params_t params = {
+        .name   = name,
+        .budget = config->node_max_pinned, /* SIZE_MAX: none */
+        .now    = ucs_clock_now
+    };
+    const char *suffix = getenv(UCS_NODE_SUFFIX_ENV);
+    uint64_t memlock   = uct_helper_limits_memlock();
+
+    if (ucs_ledger_name(suffix, name, sizeof(name)) != UCS_OK) {
+        snprintf(error, max,
+                 UCS_NODE_SUFFIX_ENV ": '%s' is not valid, allowed: up to 64 "
+                 "letters, digits, '-' and '_'; the node's ledger is not used",
+                 suffix);
+        return UCS_ERR_INVALID_PARAM;
+    }
+
+    if (memlock != UINT64_MAX) {
+        params.most = memlock - memlock / UCT_HELPER_NODE_POOLS;
+        if (config->pin) {
+            params.budget = ucs_min(params.budget, params.most);
+        }
+    }
+    uct_helper_node_hold(&params);
+    return ucs_node_open(&params, node_p, error, max);
+}
+
+ucs_node_h uct_helper_node_enter(const uct_helper_config_t *config)
+{
+    ucs_node_h node = NULL;
+    int is_needed   = (config->node_max_pinned != SIZE_MAX) ||
+                      (config->cpu_policy != UCT_HELPER_CPU_POLICY_IDLE);
+    char error[UCT_HELPER_NODE_ERROR_MAX];
+
+    if (uct_helper_node_try(config, &node, error, sizeof(error)) != UCS_OK) {
+        ucs_helper_log(is_needed ? UCS_LOG_LEVEL_WARN : UCS_LOG_LEVEL_INFO,
+                       "%s", error);
+    }
+    return node;
+}
+
+void uct_helper_node_add_figures(ucs_node_h node, ucs_node_figures_t *sum)
+{
+    ucs_node_figures_t before = *sum;
+
+    ucs_node_figures(node, sum);
+    sum->ranks        = ucs_max(sum->ranks, before.ranks);
+    sum->peak_bytes   = ucs_max(sum->peak_bytes, before.peak_bytes);
+    sum->forced      += before.forced;
+    sum->given_bytes += before.given_bytes;
+    sum->rests       += before.rests;
+    sum->rest_ns     += before.rest_ns;
 }

@@ -7,7 +7,6 @@
 #include <ucs/sys/io/log.h>
 #include <uct/ib/helper_md/watch/monitor.h>
 #include <uct/ib/helper_md/watch/range.h>
-#include "node_process.h"
 #include <ucs/sys/proc/process.h>
 #include <uct/ib/helper_md/report/report.h>
 #include <ucs/sys/proc/spawn.h>
@@ -32,6 +31,8 @@
  */
 typedef struct uct_helper_session {
     ucs_list_link_t          domains;
+    ucs_node_h               node;    /* the process's slot in the ledger; NULL: none */
+    int                      is_refused; /* and said so */
     ucs_thread_h             thread;  /* NULL: no domain has a job */
     unsigned                 jobs;    /* of it, one a domain */
     uint64_t                 cpu_ns;  /* of former threads */
@@ -71,7 +72,6 @@ static void uct_helper_session_adopt(void)
     ucs_spawn_forget();
     ucs_thread_forget();
     uct_helper_trace_forget();
-    uct_helper_node_forget();
     ucs_exit_mutex_init(&uct_helper_session_lock);
     strcpy(version, session->closed.ucx_version);
     memset(session, 0, sizeof(*session));
@@ -127,6 +127,15 @@ static uint64_t uct_helper_session_cpu_ns(void)
                                       ucs_thread_cpu_ns(session->thread) : 0);
 }
 
+/* The lock is held. */
+static void uct_helper_session_add_node(uct_helper_figures_t *figures)
+{
+    if (uct_helper_session.node != NULL) {
+        uct_helper_node_add_figures(uct_helper_session.node, &figures->node);
+        figures->has_node = 1;
+    }
+}
+
 /* The lock is held. On a stream a report is repeated only if it has changed; a
  * file is replaced. */
 static void uct_helper_session_write(uint64_t now)
@@ -158,7 +167,7 @@ static void uct_helper_session_write(uint64_t now)
     figures.elapsed_seconds    = elapsed_ns * UCT_HELPER_SESSION_NS;
     figures.helper_cpu_seconds = uct_helper_session_cpu_ns() *
                                  UCT_HELPER_SESSION_NS;
-    figures.has_node           = uct_helper_node_process_figures(&figures.node);
+    uct_helper_session_add_node(&figures);
     uct_helper_session_add_notes(&figures);
     uct_helper_report_note_node(&figures);
     uct_helper_report_write(&session->dest, &figures);
@@ -292,18 +301,43 @@ _Atomic(uint64_t) *uct_helper_session_leave_bytes(void)
     return &uct_helper_session.leave_bytes;
 }
 
+/* The lock is held. The thread listens to the bell of the node. */
+static ucs_status_t uct_helper_session_make_thread(const uct_helper_md_t *md)
+{
+    uct_helper_session_t *session = &uct_helper_session;
+    ucs_status_t status;
+
+    if (!session->is_refused) {
+        session->node       = uct_helper_node_enter(&md->config);
+        session->is_refused = (session->node == NULL);
+    }
+    status = ucs_thread_create(uct_helper_md_is_idle(&md->config),
+                               &session->thread);
+    if ((status == UCS_OK) && (session->node != NULL)) {
+        ucs_thread_set_bell(session->thread, ucs_node_bell(session->node));
+    }
+    uct_helper_place_begin();
+    return status;
+}
+
 /* The lock is held, which no step takes. */
 static void uct_helper_session_drop_unused(void)
 {
     uct_helper_session_t *session = &uct_helper_session;
 
-    if ((session->thread != NULL) && (session->jobs == 0)) {
+    if (session->jobs > 0) {
+        return;
+    }
+    if (session->thread != NULL) {
         ucs_thread_stop(session->thread);
         session->cpu_ns = uct_helper_session_cpu_ns();
         ucs_thread_destroy(session->thread);
         session->thread = NULL;
         ucs_waited_end();
     }
+    uct_helper_session_add_node(&session->closed);
+    ucs_node_close(session->node);
+    session->node = NULL;
 }
 
 ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step)
@@ -313,18 +347,14 @@ ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step)
 
     pthread_mutex_lock(&uct_helper_session_lock.mutex);
     if (session->thread == NULL) {
-        status = ucs_thread_create(uct_helper_md_is_idle(&md->config),
-                                   &session->thread);
-        if ((status == UCS_OK) && (md->node != NULL)) {
-            ucs_thread_set_bell(session->thread, ucs_node_bell(md->node));
-        }
-        uct_helper_place_begin();
+        status = uct_helper_session_make_thread(md);
     }
     if (status == UCS_OK) {
         status = ucs_thread_add(session->thread, step, md, &md->job);
     }
     if (status == UCS_OK) {
         md->thread = session->thread;
+        md->node   = session->node;
         ++session->jobs;
         uct_helper_place_add(md);
     }

@@ -30,17 +30,16 @@ void uct_helper_session_set_version(const char *version);
 uint32_t uct_helper_session_process(void);
 
 /**
- * Give a domain a job of the process's helper thread: sets md->thread and md->job. The
- * first domain has the thread made, by its options and with the bell of its node.
+ * Give a domain a job of the process's helper thread, and the process's slot in the
+ * node's ledger: sets md->thread, md->job and md->node. The first domain's options decide.
  *
- * @param [in] md    Its node is open, and is closed after @ref uct_helper_session_part.
  * @param [in] step  What it runs for @a md.
  *
  * @return UCS_OK or UCS_ERR_NO_MEMORY.
  */
 ucs_status_t uct_helper_session_join(uct_helper_md_t *md, ucs_step_func_t step);
 
-/** The counterpart: the last domain stops the thread, and joins it. */
+/** The counterpart: the last domain stops the thread, joins it, and leaves the ledger. */
 void uct_helper_session_part(uct_helper_md_t *md);
 
 /** @return Bytes that all domains would leave pinned: one price for all of them. */

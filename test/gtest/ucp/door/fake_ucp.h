@@ -104,8 +104,6 @@ template<class Tag, class R, class... A> struct function<Tag, R(A...)> {
     _do(ucp_request_cancel) _do(ucp_request_check_status) \
     _do(ucp_request_free) _do(ucp_request_is_completed) \
     _do(ucp_request_release) _do(ucp_request_test) \
-    _do(ucp_stream_recv_nb) _do(ucp_stream_recv_nbx) \
-    _do(ucp_stream_send_nb) _do(ucp_stream_send_nbx) \
     _do(ucp_tag_msg_recv_nb) _do(ucp_tag_msg_recv_nbx) _do(ucp_tag_recv_nb) \
     _do(ucp_tag_recv_nbr) _do(ucp_tag_recv_nbx) \
     _do(ucp_tag_recv_request_test) _do(ucp_tag_send_nb) _do(ucp_tag_send_nbr) \

@@ -237,27 +237,6 @@ TEST_F(test_door, memory_that_the_program_maps)
     EXPECT_EQ(0u, only(UCS_OPERATION_UNMAP, nullptr, 0).id);
 }
 
-/* A stream's receive has no data, for they are copied, and no end is awaited */
-TEST_F(test_door, streams)
-{
-    ucp_request_param_t param = {};
-    auto sent                 = made_up<void(void*, ucs_status_t)>(0xc100);
-    auto received = made_up<void(void*, ucs_status_t, size_t)>(0xc200);
-    size_t length;
-
-    EXPECT_FORWARDS(ucp_stream_send_nb, ep, buffer, 100, DOUBLES, sent, 1);
-    only(UCS_OPERATION_SEND, buffer, 800);
-    EXPECT_FORWARDS(ucp_stream_send_nbx, ep, buffer, 100, &param);
-    only(UCS_OPERATION_SEND, buffer, 100);
-    EXPECT_FORWARDS(ucp_stream_recv_nb, ep, buffer, 8192, BYTES, received,
-                    &length, 1);
-    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, nullptr, 0).id);
-    EXPECT_FORWARDS(ucp_stream_recv_nbx, ep, buffer, 8192, &length, &param);
-    EXPECT_EQ(0u, only(UCS_OPERATION_RECEIVE, nullptr, 0).id);
-    ucp_request_free((void*)0x1234500);
-    EXPECT_EQ(0u, heard().size());
-}
-
 TEST_F(test_door, requests)
 {
     ucp_tag_recv_info_t info;

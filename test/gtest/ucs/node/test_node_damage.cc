@@ -6,7 +6,6 @@
 #include <uct/ib/helper_md/quiet_fork.h>
 #include "node_fixture.h"
 
-#include <uct/ib/helper_md/node_process.h>
 #include <random>
 
 #include <signal.h>

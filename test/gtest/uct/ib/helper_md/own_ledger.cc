@@ -2,7 +2,6 @@
  * Copyright (c) 2026 the ucx-helper-md authors. See LICENSE.
  */
 #include <test/own_ledger.h>
-#include <uct/ib/helper_md/node_process.h>
 
 #include <gtest/gtest.h>
 

@@ -107,31 +107,6 @@ TEST_P(test_generations, uses_hit_and_cost_what_ucx_reckons)
     EXPECT_EQ(0u, lower.live_count());
 }
 
-TEST_P(test_generations, tells_the_cost_that_the_user_gave_UCX)
-{
-    const uct_abi_t *abi = uct_abi_running;
-    /* 1.16 and 1.17 know it and do not read it */
-    const bool is_read = (abi->hit_cost_env != nullptr);
-    const char *name   = is_read ? abi->hit_cost_env : "UCX_RCACHE_OVERHEAD";
-    const struct {
-        const char *text;
-        double     cost;
-    } cases[] = {{"auto", abi->hit_cost},
-                 {"1us", is_read ? 1e-6 : abi->hit_cost},
-                 {"soon", abi->hit_cost}};
-
-    for (auto &each : cases) {
-        generation_lower lower("fake");
-        setenv(name, each.text, 1);
-        EXPECT_EQ(UCS_OK,
-                  uct_helper_md_attach(lower.md(), "fake", &m_config));
-        EXPECT_EQ(UCS_OK, lower.query_now());
-        EXPECT_DOUBLE_EQ(each.cost, uct_abi_md_attr_reg_cost(lower.attr)->c)
-                << each.text;
-    }
-    unsetenv(name);
-}
-
 TEST_P(test_generations, what_is_not_managed_goes_down_as_it_came)
 {
     generation_lower lower("fake");

@@ -5,7 +5,7 @@
 #include "log_capture.h"
 #include <ucs/node/node_fixture.h>
 
-#include <uct/ib/helper_md/node_process.h>
+#include <test/inside/md_inside.h>
 #include <ucs/sys/proc/thread.h>
 
 #include <atomic>
@@ -133,8 +133,8 @@ TEST_F(test_node_domains, another_process_gets_what_is_idle)
             attach(own);
             uct_mem_h memh = reg(own, m_buffer, TEST_LENGTH);
             ucs_node_figures_t figures;
+            ucs_node_figures(uct_helper_md_node(own.md()), &figures);
             if ((memh == nullptr) || (sum(mapped) > 4 * TEST_LENGTH) ||
-                !uct_helper_node_process_figures(&figures) ||
                 (figures.forced > 0)) {
                 return 1;
             }
