@@ -12,7 +12,7 @@ include "stats";
 def price:
     ([.elapsed_seconds, 1e-9] | max) as $elapsed
     | ([.leave_pinned_peak_bytes, 1] | max) as $leave
-    | (.lost_seconds - .first_seconds) as $lost
+    | (.lost_seconds - .lost_first_seconds) as $lost
     | (.pinned_byte_seconds / $leave / $elapsed) as $held
     # With what is kept for each registration, at the same price
     | (.region_bytes // 0) as $each
@@ -26,10 +26,10 @@ def price:
       + if .once == null then {} else
         {once: (.once | {
              seconds: .elapsed_seconds,
-             lost_seconds: (.lost_seconds - .first_seconds)}),
+             lost_seconds: (.lost_seconds - .lost_first_seconds)}),
          later: (([$elapsed - .once.elapsed_seconds, 1e-9] | max) as $rest
-             | {lost: ((.lost_seconds - .first_seconds - .once.lost_seconds
-                        + .once.first_seconds) / $rest),
+             | {lost: ((.lost_seconds - .lost_first_seconds - .once.lost_seconds
+                        + .once.lost_first_seconds) / $rest),
                 held: ((.pinned_byte_seconds - .once.pinned_byte_seconds)
                        / $leave / $rest)})} end;
 
@@ -46,7 +46,7 @@ def recording($set; $name):
       + {lru: ($lru | {held, priced, peak, on_time, lost, j, at})}
       | . as $policies
       | ($baseline[0].costs[$set][$name] // null) as $before
-      | ([to_entries[] | select(.key | . != "predict" and . != "(keep or drop)")
+      | ([to_entries[] | select(.key != "predict")
           | {key, j: .value.j}]
          + (if $before then [{key: "predict before", j: $before.j}] else [] end)
          | min_by(.j)) as $least
@@ -56,13 +56,9 @@ def recording($set; $name):
           before: $before,
           least: {policy: $least.key, j: $least.j},
           to_least: ratio($policies.predict.j; $least.j),
-          to_offline: ratio($policies.predict.j;
-                            $policies["(keep or drop)"].j),
           to_before: ratio($policies.predict.j; $before.j),
           peak_over_on_demand: (if $policies.on_demand then
               $policies.predict.peak - $policies.on_demand.peak else null end),
-          rent_to_offline: ratio($policies.rent.j;
-                                 $policies["(keep or drop)"].j),
           knobs: [$rows[] | select(.what == "knob") | {at, held, lost}],
           ceilings: [$rows[] | select(.what == "lru") | {at, held, lost, j}]
         };
@@ -84,9 +80,7 @@ def counted(f): map(f | values) as $all
         } | .recordings as $codes
           | . + {summary: {
               to_least: ($codes | counted(.to_least)),
-              to_offline: ($codes | counted(.to_offline)),
               to_before: ($codes | counted(.to_before)),
-              rent_to_offline: ($codes | counted(.rent_to_offline)),
               near_least: ([$codes[] | select(.to_least <= 1.1)] | length),
               of: ($codes | length),
               policies: ([$codes[].policies | keys[]] | unique | map(. as $p | {

@@ -10,8 +10,7 @@ def fine: if . == null then "-" else "\(. * 100000 | round | . / 1000) %" end;
 
 # Memory and time of each policy, and their price
 def prices($set):
-    ["predict", "rent", "paper", "on_demand", "lru", "leave_pinned",
-     "(keep or drop)"] as $order
+    ["predict", "rent", "paper", "on_demand", "lru", "leave_pinned"] as $order
     | .knob as $knob | .baseline as $baseline | .repeat as $repeat
     | .costs[$set]
     | .recordings as $recordings
@@ -22,8 +21,7 @@ def prices($set):
       "to; on time: of warm uses;",
       "lost: of the run, without what first uses cost, with deregistrations and waits;",
       "J: lost and \($knob * 1e5 | round | . / 1e3) % of held. lru: at the ceiling from 10 to 90 % of least J.",
-      "(keep or drop): the offline optimum of each range, without prefetch; pages that",
-      "ranges share count for each. before: `predict` at \($baseline).", "",
+      "before: `predict` at \($baseline).", "",
       (.summary.policies as $means
        | def cell: if . == null then "-" else
              "\(.held | percent) / \(.peak | percent) / \(.on_time | percent) / " +
@@ -52,18 +50,15 @@ def learned($set):
 def price_ratios($set):
     .costs[$set]
     | "### J of predict, divided by others, costs: \(.title)", "",
-      table(["recording", "least of the others", "by it", "by (keep or drop)",
-             "by predict before", "rent by (keep or drop)",
-             "peak above on demand's, points"];
+      table(["recording", "least of the others", "by it",
+             "by predict before", "peak above on demand's, points"];
           (.recordings[] | [.recording, "\(.least.policy), \(.least.j | fine)",
-           (.to_least | times), (.to_offline | times), (.to_before | times),
-           (.rent_to_offline | times),
+           (.to_least | times), (.to_before | times),
            (.peak_over_on_demand | if . == null then "-"
             else . * 1000 | round | . / 10 end)]),
           (.summary | ("mean", "median", "most") as $what
-           | [$what, "", (.to_least[$what] | times), (.to_offline[$what] | times),
-              (.to_before[$what] | times), (.rent_to_offline[$what] | times),
-              ""])),
+           | [$what, "", (.to_least[$what] | times),
+              (.to_before[$what] | times), ""])),
       (.summary | "At most the least of the others and a tenth: \(.near_least) of \(.of)."),
       "";
 

@@ -247,10 +247,10 @@ static const char *const sim_replay_options[] = {
     (sizeof(sim_replay_options) / sizeof(sim_replay_options[0]))
 
 static const tool_usage_t sim_usage = {
-    "[option]...",
-    "Simulates jobs: the engine in each rank, network and costs as modelled. Options\n"
-    "that ucx-helper replay has, too, are as there; costs [20us,250ns] and\n"
-    "[10us,100ns].\n", NULL
+    NULL,
+    "Simulates jobs: the engine in each rank, network and costs as modelled. Options "
+    "that ucx-helper replay has, too, are as there; costs [20us,250ns] and "
+    "[10us,100ns]."
 };
 
 static void sim_defaults(sim_options_t *options, replay_options_t *replay)
@@ -282,14 +282,13 @@ static void sim_defaults(sim_options_t *options, replay_options_t *replay)
     }
 }
 
-/* @return -1 to go on, or the status to exit with */
-static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
-                     char **argv)
+static void sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
+                      char **argv)
 {
     tool_option_t shared[SIM_REPLAY_OPTIONS + 1] = {};
     const tool_option_t *option;
+    int first;
     size_t i;
-    int ret;
 
     argv[0] = "sim"; /* for messages, without its folder */
     for (i = 0; i < SIM_REPLAY_OPTIONS; ++i) {
@@ -298,16 +297,15 @@ static int sim_parse(sim_options_t *options, replay_options_t *replay, int argc,
         }
         shared[i] = *option;
     }
-    ret = tool_options_parse(argc, argv, "", (const tool_options_t[]){
+    first = tool_options_parse(argc, argv, 0, (const tool_options_t[]){
             {sim_options, options}, {shared, replay}, {}}, &sim_usage);
-    if ((ret < 0) && (optind < argc)) {
-        tool_message("sim: '%s' is not an option", argv[optind]);
-        ret = TOOL_EXIT_USAGE;
+    if (first < argc) {
+        tool_message("sim: '%s' is not an option", argv[first]);
+        exit(TOOL_EXIT_USAGE);
     }
-    options->params.process             = replay->params;
+    options->params.process = replay->params;
     memcpy(options->policies, replay->policies, sizeof(replay->policies));
     options->policy_count = replay->policy_count;
-    return ret;
 }
 
 /*
@@ -416,13 +414,9 @@ int main(int argc, char **argv)
     replay_options_t replay;
     sim_options_t options;
     size_t i, j;
-    int ret;
 
     sim_defaults(&options, &replay);
-    ret = sim_parse(&options, &replay, argc, argv);
-    if (ret >= 0) {
-        return ret;
-    }
+    sim_parse(&options, &replay, argc, argv);
     if (!options.is_json) {
         sim_print_params(&options, stdout);
     }

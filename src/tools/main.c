@@ -17,8 +17,8 @@ static const tool_command_t tool_commands[] = {
     {"doctor", "say what keeps the helper from working here", tool_doctor_main},
     {"report", "merge the reports of a job's ranks into one table",
      tool_report_main},
-    {"plot", "draw what the policies pin over time", tool_plot_main},
     {"replay", "run the policies over recorded traces", tool_replay_main},
+    {"plot", "draw what the policies pin over time", tool_plot_main},
     {NULL, NULL, NULL}
 };
 

@@ -2,195 +2,112 @@
 #include "tool.h"
 
 #include <ucs/regcache/regcache.h>
-#include <ucs/sys/math.h>
 #include <uct/ib/helper_md/config/values.h>
 
-#include <getopt.h>
+#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TOOL_OPTIONS_MAX 64
 
-/* What getopt returns for a long option, and its index. It has to differ: of those that
- * do not, getopt takes the first that an abbreviation fits. */
-#define TOOL_OPTIONS_LONG 256
-
-/* Of the help: where an option's text begins, less one, and columns of a terminal */
-#define TOOL_OPTIONS_INDENT 29
-#define TOOL_OPTIONS_WIDTH  80
+/* Of the first option; keys below are letters */
+#define TOOL_OPTIONS_KEY 256
 
 /* No run that is made or replayed takes longer: 11 days */
 #define TOOL_OPTIONS_TIME_MAX_NS 1e15
 
-/* All tables in one, as getopt wants them */
+/* All tables in one, as argp wants them */
 typedef struct tool_parser {
-    struct option       longs[TOOL_OPTIONS_MAX + 1];
+    struct argp_option  longs[TOOL_OPTIONS_MAX + 1];
     const tool_option_t *options[TOOL_OPTIONS_MAX]; /* of the same index */
     void                *objects[TOOL_OPTIONS_MAX];
     size_t              count;
-    char                letters[TOOL_OPTIONS_MAX];
+    int                 first; /* argument that is no option */
 } tool_parser_t;
 
-/* An option whose value was forgotten does not take the next option, or `--`,
- * for it: `--report -- true` has no value. One that does begin with `--` is
- * given as `--report=--value`. */
-static int tool_getopt(int argc, char **argv, const char *letters,
-                       const struct option *options)
-{
-    int opt = getopt_long(argc, argv, letters, options, NULL);
-
-    if ((opt != -1) && (opt != '?') && (opt != ':') && (optarg != NULL) &&
-        (optarg == argv[optind - 1]) && !strncmp(optarg, "--", 2)) {
-        --optind; /* where getopt stays when there is nothing behind it */
-        return ':';
-    }
-    return opt;
-}
-
-static void tool_bad_option(const char *command, int opt, char *const *argv)
-{
-    const char *arg = argv[optind - 1];
-
-    /* getopt has gone past a long option, but stays at a group of letters */
-    if (opt == ':') {
-        tool_message("no value given for option '%s' (see %s %s --help)", arg,
-                     TOOL_NAME, command);
-    } else if (optopt >= TOOL_OPTIONS_LONG) {
-        tool_message("this option takes no value: '%s' (see %s %s --help)", arg,
-                     TOOL_NAME, command);
-    } else if (optopt >= ' ') {
-        tool_message("unknown option '-%c' (see %s %s --help)", optopt,
-                     TOOL_NAME, command);
-    } else {
-        tool_message("unknown option '%s' (see %s %s --help)", arg, TOOL_NAME,
-                     command);
-    }
-}
-
+/* The value's name is the first word of an option's help */
 static void tool_parser_add(tool_parser_t *parser, const tool_option_t *option,
                             void *object)
 {
-    struct option *last = &parser->longs[parser->count];
+    const char *help = (option->help != NULL) ? option->help : " ";
+    int length       = strcspn(help, " ");
 
-    last->name    = option->name;
-    last->has_arg = (option->parse != NULL) ? required_argument : no_argument;
-    last->val     = TOOL_OPTIONS_LONG + parser->count;
-    if (option->name[1] == '\0') {
-        strncat(parser->letters, option->name, 1);
-        strcat(parser->letters, (option->parse != NULL) ? ":" : "");
-        last->name = ""; /* nobody can type it */
-    }
+    parser->longs[parser->count] = (struct argp_option){
+        .name  = (option->name[1] != '\0') ? option->name : NULL,
+        .key   = (option->name[1] != '\0') ?
+                         TOOL_OPTIONS_KEY + (int)parser->count : option->name[0],
+        .arg   = (length > 0) ? tool_format("%.*s", length, help) : NULL,
+        .flags = (option->help != NULL) ? 0 : OPTION_HIDDEN,
+        .doc   = help + length + 1
+    };
     parser->options[parser->count]   = option;
     parser->objects[parser->count++] = object;
 }
 
-static void tool_parser_init(tool_parser_t *parser, const char *order,
-                             const tool_options_t *groups)
+/* An option whose value was forgotten does not take the next option, or `--`,
+ * for it: `--report -- true` has no value. One that does begin with `--` is
+ * given as `--report=--value`. */
+static error_t tool_parser_take(int key, char *value, struct argp_state *state)
 {
-    static const tool_option_t help = {.name = "help",
-                                       .help = " show this text"};
+    tool_parser_t *parser = state->input;
+    size_t index          = 0;
     const tool_option_t *option;
+    void *field;
 
-    memset(parser, 0, sizeof(*parser));
-    snprintf(parser->letters, sizeof(parser->letters), "%s:", order);
-    for (; groups->table != NULL; ++groups) {
-        for (option = groups->table; option->name != NULL; ++option) {
-            tool_parser_add(parser, option, groups->object);
-        }
-    }
-    tool_parser_add(parser, &help, NULL);
-}
-
-/* @return Zero, or -1 after a message */
-static int tool_parser_take(const tool_parser_t *parser, size_t index,
-                            const char *value)
-{
-    const tool_option_t *option = parser->options[index];
-    void *field                 = (char*)parser->objects[index] +
-                                  option->offset;
-
-    if (option->parse == NULL) {
-        *(int*)field = 1;
+    if (key == ARGP_KEY_ARG) {
+        parser->first = state->next - 1;
+        state->next   = state->argc;
         return 0;
     }
-    if (option->parse(field, value) == 0) {
-        return (option->variable != NULL) ?
-                       setenv(option->variable, value, 1) : 0;
+    while ((index < parser->count) && (parser->longs[index].key != key)) {
+        ++index;
     }
-    tool_message("%s%s: '%s' is not valid, allowed: %s",
-                 (option->name[1] == '\0') ? "-" : "--", option->name, value,
-                 option->allowed);
-    return -1;
+    if (index == parser->count) {
+        return ARGP_ERR_UNKNOWN;
+    }
+
+    option = parser->options[index];
+    field  = (char*)parser->objects[index] + option->offset;
+    if (option->parse == NULL) {
+        *(int*)field = 1;
+    } else if ((value == state->argv[state->next - 1]) &&
+               !strncmp(value, "--", 2)) {
+        argp_error(state, "no value given for option '--%s'", option->name);
+    } else if (option->parse(field, value) != 0) {
+        argp_error(state, "--%s: '%s' is not valid, allowed: %s", option->name,
+                   value, option->allowed);
+    } else if (option->variable != NULL) {
+        setenv(option->variable, value, 1);
+    }
+    return 0;
 }
 
-/* The value's name is the first word of an option's help */
-static void tool_option_help(const tool_option_t *option)
+int tool_options_parse(int argc, char **argv, unsigned flags,
+                       const tool_options_t *groups, const tool_usage_t *usage)
 {
-    int length       = strcspn(option->help, " ");
-    const char *text = option->help + length;
-    int column       = printf("  %s%s %.*s",
-                              (option->name[1] == '\0') ? "-" : "--",
-                              option->name, length, option->help);
-
-    column += printf("%*s", ucs_max(0, TOOL_OPTIONS_INDENT - column), "");
-    for (; *(text += strspn(text, " ")) != '\0'; text += length) {
-        length = strcspn(text, " ");
-        if (column + 1 + length > TOOL_OPTIONS_WIDTH) {
-            putchar('\n');
-            column = printf("%*s", TOOL_OPTIONS_INDENT, "");
-        }
-        column += printf(" %.*s", length, text);
-    }
-    putchar('\n');
-}
-
-static void tool_parser_help(const tool_parser_t *parser, const char *command,
-                             const tool_usage_t *usage)
-{
+    tool_parser_t parser = {.first = argc};
+    char *name           = argv[0];
+    struct argp argp     = {.options  = parser.longs,
+                            .parser   = tool_parser_take,
+                            .args_doc = usage->arguments,
+                            .doc      = usage->text};
+    const tool_option_t *option;
     size_t i;
 
-    printf("Usage: %s %s %s\n\n%s\nOptions:\n", TOOL_NAME, command,
-           usage->arguments, usage->before);
-    for (i = 0; i < parser->count; ++i) {
-        if (parser->options[i]->help != NULL) {
-            tool_option_help(parser->options[i]);
+    for (; groups->table != NULL; ++groups) {
+        for (option = groups->table; option->name != NULL; ++option) {
+            tool_parser_add(&parser, option, groups->object);
         }
     }
-    if (usage->after != NULL) {
-        printf("\n%s", usage->after);
+    argp_err_exit_status = TOOL_EXIT_USAGE;
+    argv[0] = tool_format("%s %s", TOOL_NAME, name);
+    argp_parse(&argp, argc, argv, flags, NULL, &parser);
+    free(argv[0]);
+    argv[0] = name;
+    for (i = 0; i < parser.count; ++i) {
+        free((char*)parser.longs[i].arg);
     }
-}
-
-int tool_options_parse(int argc, char **argv, const char *order,
-                       const tool_options_t *groups,
-                       const tool_usage_t *usage)
-{
-    tool_parser_t parser;
-    int opt, index;
-
-    tool_parser_init(&parser, order, groups);
-    while ((opt = tool_getopt(argc, argv, parser.letters, parser.longs)) !=
-           -1) {
-        if ((opt == '?') || (opt == ':')) {
-            tool_bad_option(argv[0], opt, argv);
-            return TOOL_EXIT_USAGE;
-        }
-        index = opt - TOOL_OPTIONS_LONG;
-        if (index < 0) { /* a letter */
-            for (index = 0; (parser.options[index]->name[0] != opt) ||
-                            (parser.options[index]->name[1] != '\0');
-                 ++index) {
-            }
-        }
-        if (parser.objects[index] == NULL) {
-            tool_parser_help(&parser, argv[0], usage);
-            return tool_finish_output();
-        }
-        if (tool_parser_take(&parser, index, optarg) != 0) {
-            return TOOL_EXIT_USAGE;
-        }
-    }
-    return -1;
+    return parser.first;
 }
 
 int tool_option_size(void *field, const char *value)

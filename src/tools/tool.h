@@ -39,7 +39,7 @@ int tool_doctor_main(int argc, char **argv);
 /** `ucx-helper report`, see merge.c for how ranks are merged. */
 int tool_report_main(int argc, char **argv);
 
-/** `ucx-helper plot`, see plot.c. */
+/** `ucx-helper plot`, see replay_plot.c. */
 int tool_plot_main(int argc, char **argv);
 
 /** `ucx-helper replay`, see replay.c. */
@@ -166,7 +166,7 @@ typedef int (*tool_option_func_t)(void *field, const char *value);
 
 /** An option. */
 typedef struct tool_option {
-    const char         *name;    /**< Without dashes; may be one letter */
+    const char         *name;    /**< Without dashes; `-x` if one letter */
     tool_option_func_t parse;    /**< NULL: no value, sets an int to 1 */
     size_t             offset;   /**< Of the field in the group's object */
     const char         *allowed; /**< In words; NULL: all are, or it has none */
@@ -182,24 +182,24 @@ typedef struct tool_options {
     void                *object;
 } tool_options_t;
 
-/** What the help says around the options. */
+/** What the help says around the options, as argp has it. */
 typedef struct tool_usage {
     const char *arguments; /**< Behind the command's name */
-    const char *before;    /**< Lines */
-    const char *after;     /**< Lines, or NULL */
+    const char *text;      /**< Before the options; after them what stands behind
+                                a '\v' */
 } tool_usage_t;
 
 /**
- * Take all options of a command line, and `--help`; then `optind` is the first
- * argument that is none.
+ * Take all options of a command line, by argp. Ends the program with the help, or
+ * with TOOL_EXIT_USAGE after a message.
  *
- * @param order   "": wherever they stand; "+": up to the first argument that is
- *                none.
+ * @param flags   ARGP_IN_ORDER: up to the first argument that is none; 0:
+ *                wherever they stand.
  * @param groups  Ended by one without a table.
  *
- * @return -1 to go on, or the status to exit with, after a message.
+ * @return The index of the first argument that is no option.
  */
-int tool_options_parse(int argc, char **argv, const char *order,
+int tool_options_parse(int argc, char **argv, unsigned flags,
                        const tool_options_t *groups,
                        const tool_usage_t *usage);
 

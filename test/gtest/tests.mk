@@ -150,7 +150,6 @@ gtest_tests = \
 	ucp/pipeline/test_pipeline_ring.cc \
 	ucp/pipeline/test_pipeline_ucp.cc \
 	tools/replay_fixture.h \
-	tools/test_keep_or_drop.cc \
 	tools/test_rent.cc \
 	tools/test_replay.cc \
 	tools/test_replay_repeat.cc \

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -88,6 +87,12 @@ static void tool_doctor_print(const tool_doctor_t *doctor,
     }
 }
 
+static void tool_doctor_print_all(const tool_doctor_t *doctor, FILE *stream)
+{
+    fprintf(stream, "%s %s\n", TOOL_NAME, PACKAGE_VERSION);
+    tool_doctor_print(doctor, TOOL_DOCTOR_OK, stream);
+}
+
 static void tool_doctor_print_json(const tool_doctor_t *doctor)
 {
     json_t *lines  = json_array();
@@ -155,8 +160,7 @@ static int tool_doctor_write(const tool_doctor_t *doctor, const char *file)
     if (stream == NULL) {
         tool_out_of_memory();
     }
-    fprintf(stream, "%s %s\n", TOOL_NAME, PACKAGE_VERSION);
-    tool_doctor_print(doctor, TOOL_DOCTOR_OK, stream);
+    tool_doctor_print_all(doctor, stream);
     fclose(stream);
 
     stream = fopen(file, "w");
@@ -174,10 +178,6 @@ static int tool_doctor_write(const tool_doctor_t *doctor, const char *file)
 /* --- What needs no UCX: limits, kernel, devices, processors --------------- */
 
 #define TOOL_DOCTOR_VERBS_SECONDS 5
-
-/* UCX and the MPIs keep queues of some MB a rank there. Halved: four ranks may
- * fail where nothing was said; doubled: a container's default is told of. */
-#define TOOL_DOCTOR_SHM_MIN (UINT64_C(64) << 20)
 
 /* What is in a small file of the kernel's, until the next call; empty if it cannot
  * be read */
@@ -237,20 +237,6 @@ static void tool_doctor_memlock(tool_doctor_t *doctor)
                                 tool_units_print_bytes(limit.rlim_cur, buf)));
 }
 
-static void tool_doctor_shm(tool_doctor_t *doctor)
-{
-    struct statvfs fs = {};
-    uint64_t bytes;
-    char buf[TOOL_UNITS_MAX];
-
-    (void)statvfs("/dev/shm", &fs); /* not there: none is free */
-    bytes = (uint64_t)fs.f_bavail * fs.f_frsize;
-    tool_doctor_say(doctor, bytes < TOOL_DOCTOR_SHM_MIN, "/dev/shm",
-                    "enlarge it (a container: --shm-size), remove what ended "
-                    "jobs left there",
-                    tool_format("%s free", tool_units_print_bytes(bytes, buf)));
-}
-
 /* By this process's mask and its cgroup */
 static void tool_doctor_cpus(tool_doctor_t *doctor)
 {
@@ -306,7 +292,6 @@ static void tool_doctor_machine(tool_doctor_t *doctor)
     tool_doctor_kernel(doctor);
     tool_doctor_devices(doctor);
     tool_doctor_memlock(doctor);
-    tool_doctor_shm(doctor);
     tool_doctor_cpus(doctor);
 }
 
@@ -417,10 +402,10 @@ static void tool_doctor_mpi(tool_doctor_t *doctor, const char *launcher)
 /* --- The command ---------------------------------------------------------- */
 
 static const tool_usage_t tool_doctor_usage = {
-    "[option]... [LAUNCHER]",
-    "Look at this machine and say what keeps the helper from working, and what to do.\n"
-    "LAUNCHER is the MPI's, mpirun. The exit status is 1 when something stops the\n"
-    "helper.\n", NULL
+    "[LAUNCHER]",
+    "Look at this machine and say what keeps the helper from working, and what to do. "
+    "LAUNCHER is the MPI's, mpirun. The exit status is 1 when something stops the "
+    "helper."
 };
 
 #define TOOL_DOCTOR_OFFSET(_field) offsetof(tool_doctor_command_t, _field)
@@ -431,9 +416,9 @@ static const tool_option_t tool_doctor_options[] = {
     {"report", tool_option_text, TOOL_DOCTOR_OFFSET(file), NULL,
      "FILE write a file for an issue, without names and paths of yours", NULL},
     {"software-nic", NULL, TOOL_DOCTOR_OFFSET(run.software_nic), NULL,
-     " for jobs with this option of run", NULL},
+     " as of run, for such a job", NULL},
     {"pin-cost", tool_run_parse_pin_cost, TOOL_DOCTOR_OFFSET(run.pin_cost),
-     TOOL_PIN_COST_ALLOWED, "BASE,PERPAGE likewise", TOOL_ENV_PIN_COST},
+     TOOL_PIN_COST_ALLOWED, "BASE,PERPAGE as of run, for such a job", TOOL_ENV_PIN_COST},
     {"probe", NULL, TOOL_DOCTOR_OFFSET(is_probe), NULL, NULL, NULL},
     {}
 };
@@ -461,23 +446,20 @@ int tool_doctor_main(int argc, char **argv)
 {
     tool_doctor_command_t command = {};
     tool_doctor_t doctor          = {.run = &command.run};
-    int status;
+    int first, status;
 
-    status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
+    first = tool_options_parse(argc, argv, 0, (const tool_options_t[]){
             {tool_doctor_options, &command}, {}}, &tool_doctor_usage);
-    if (status >= 0) {
-        return status;
-    }
     if (command.is_probe) {
         return tool_doctor_probe(argv[argc - 1]);
     }
 
     command.run.library = tool_library_find(0, 0, TOOL_LAUNCHER_NONE);
-    tool_doctor_look(&doctor, (optind < argc) ? argv[optind] : "mpirun");
+    tool_doctor_look(&doctor, (first < argc) ? argv[first] : "mpirun");
     if (command.is_json) {
         tool_doctor_print_json(&doctor);
     } else {
-        tool_doctor_print(&doctor, TOOL_DOCTOR_OK, stdout);
+        tool_doctor_print_all(&doctor, stdout);
     }
     status = tool_finish_output();
     if (((command.file != NULL) &&

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct replay_command {
     replay_options_t options;
@@ -12,63 +11,56 @@ typedef struct replay_command {
 } replay_command_t;
 
 static const tool_usage_t replay_usage = {
-    "[option]... TRACE...",
-    "Run the helper's engine over recorded traces under a virtual clock and print\n"
-    "what each policy would have pinned and foreseen, beside the limit (registered\n"
-    "only while in use), leave pinned, and keep or drop (each gap known). All costs\n"
-    "are modelled.\n", NULL
+    "TRACE...",
+    "Run the helper's engine over recorded traces under a virtual clock and print "
+    "what each policy would have pinned and foreseen. All costs are modelled."
 };
 
-static replay_figures_t *replay_add_row(replay_outcome_t *outcome,
-                                        const char *name)
+static int replay_policy(const replay_trace_t *trace,
+                         const replay_options_t *options,
+                         ucs_regcache_policy_t policy, uint64_t ceiling,
+                         replay_curve_t *curve, replay_row_t *row)
 {
-    replay_row_t *row = &outcome->rows[outcome->row_count++];
-
-    row->name = name;
-    return &row->figures;
-}
-
-static replay_curve_t *replay_curve(replay_curve_t *curves, size_t row)
-{
-    return (curves != NULL) ? &curves[row] : NULL;
-}
-
-static void replay_add_yardsticks(const replay_trace_t *trace,
-                                  const replay_params_t *params,
-                                  replay_curve_t *curves,
-                                  replay_outcome_t *outcome)
-{
-    replay_model_pages(trace, 0, &params->register_cost,
-                       replay_add_row(outcome, "(limit)"),
-                       replay_curve(curves, REPLAY_ROW_LIMIT));
-    replay_model_keep_or_drop(trace, params,
-                              replay_add_row(outcome, "(keep or drop)"));
-    replay_model_pages(trace, 1, &params->register_cost,
-                       replay_add_row(outcome, "(leave pinned)"),
-                       replay_curve(curves, REPLAY_ROW_LEAVE));
-}
-
-static int replay_add_policy(const replay_trace_t *trace,
-                             const replay_options_t *options,
-                             ucs_regcache_policy_t policy,
-                             replay_curve_t *curves,
-                             replay_outcome_t *outcome)
-{
-    replay_curve_t *curve  = replay_curve(curves, outcome->row_count);
-    const char *name       = ucs_regcache_policy_names[policy];
     replay_params_t params = options->params;
     ucs_status_t status;
 
+    row->name         = ucs_regcache_policy_names[policy];
     params.policy     = policy;
-    params.max_pinned = outcome->ceiling;
-    status            = replay_world_run(trace, &params, curve,
-                                         replay_add_row(outcome, name));
+    params.max_pinned = ceiling;
+    status            = replay_world_run(trace, &params, curve, &row->once,
+                                         &row->all);
     if (status != UCS_OK) {
         tool_message("%s: the engine cannot be created for policy %s (%d)",
-                     trace->name, name, status);
+                     trace->name, row->name, status);
         return -1;
     }
     return 0;
+}
+
+/* @return 0, or -1 after a message */
+static int replay_ceiling(const replay_trace_t *trace,
+                          const replay_options_t *options,
+                          replay_curve_t *curve, uint64_t *bytes_p)
+{
+    replay_row_t leave;
+
+    *bytes_p = options->ceiling.bytes;
+    if ((options->ceiling.share == 0) && (curve == NULL)) {
+        return 0;
+    }
+    if (replay_policy(trace, options, UCS_REGCACHE_POLICY_LEAVE_PINNED,
+                      UINT64_MAX, curve, &leave) != 0) {
+        return -1;
+    }
+    if (options->ceiling.share > 0) {
+        *bytes_p = options->ceiling.share * leave.all.leave_pinned_peak_bytes;
+    }
+    return 0;
+}
+
+static replay_curve_t *replay_curve(replay_curve_t *curves, size_t index)
+{
+    return (curves != NULL) ? &curves[index] : NULL;
 }
 
 int replay_run(const replay_trace_t *trace, const replay_options_t *options,
@@ -77,7 +69,6 @@ int replay_run(const replay_trace_t *trace, const replay_options_t *options,
     size_t i;
 
     memset(outcome, 0, sizeof(*outcome));
-    outcome->name       = trace->name;
     outcome->elapsed_ns = trace->end_ns - trace->start_ns;
     outcome->total_ns   = outcome->elapsed_ns;
     if (trace->repeated.times > 1) {
@@ -85,20 +76,39 @@ int replay_run(const replay_trace_t *trace, const replay_options_t *options,
     }
     outcome->total_then_ns = outcome->then_ns;
     outcome->repeated      = trace->repeated;
-    outcome->ranges        = trace->item_count;
-    outcome->ceiling       = replay_ceiling_bytes(options, trace);
     outcome->small         = trace->small;
     outcome->unmatched     = trace->unmatched;
     outcome->open          = trace->open;
     outcome->lost          = trace->lost;
-    replay_add_yardsticks(trace, &options->params, curves, outcome);
+    if (replay_ceiling(trace, options, replay_curve(curves, REPLAY_CURVE_LEAVE),
+                       &outcome->ceiling) != 0) {
+        return -1;
+    }
     for (i = 0; i < options->policy_count; ++i) {
-        if (replay_add_policy(trace, options, options->policies[i], curves,
-                              outcome) != 0) {
+        if (replay_policy(trace, options, options->policies[i],
+                          outcome->ceiling,
+                          replay_curve(curves, REPLAY_CURVE_POLICIES + i),
+                          &outcome->rows[i]) != 0) {
             return -1;
         }
     }
+    outcome->row_count = options->policy_count;
     return 0;
+}
+
+int replay_load(const char *file, const replay_options_t *options,
+                replay_trace_t *trace)
+{
+    tool_trace_t raw;
+    int ret;
+
+    if (replay_trace_read(file, &raw) != 0) {
+        return -1;
+    }
+    ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
+                               trace);
+    tool_trace_cleanup(&raw);
+    return ret;
 }
 
 int replay_file(const char *file, const replay_options_t *options,
@@ -107,7 +117,7 @@ int replay_file(const char *file, const replay_options_t *options,
     replay_trace_t trace;
     int ret;
 
-    if (replay_options_load(options, file, &trace) != 0) {
+    if (replay_load(file, options, &trace) != 0) {
         return -1;
     }
     ret           = replay_run(&trace, options, NULL, outcome);
@@ -218,21 +228,18 @@ static const tool_option_t replay_command_options[] = {
 int tool_replay_main(int argc, char **argv)
 {
     replay_command_t command = {};
-    int status;
+    int first;
 
     replay_options_init(&command.options);
-    status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
+    first = tool_options_parse(argc, argv, 0, (const tool_options_t[]){
             {replay_command_options, &command},
             {replay_options, &command.options}, {}}, &replay_usage);
-    if (status >= 0) {
-        return status;
-    }
     if (command.is_list) {
         return replay_list_tuning();
     }
-    if (optind == argc) {
+    if (first == argc) {
         tool_message("replay needs a TRACE (see %s replay --help)", TOOL_NAME);
         return TOOL_EXIT_USAGE;
     }
-    return replay_files(argv + optind, argc - optind, &command);
+    return replay_files(argv + first, argc - first, &command);
 }

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 /*
- * What `replay` and `plot` share: options, and the outcome of one policy on
- * one trace.
+ * What `replay`, `plot` and `try` share: options, and the outcome of one policy on one
+ * trace.
  */
 
 /** A ceiling of registered memory. */
@@ -31,19 +31,11 @@ typedef struct replay_options {
     size_t                policy_count;
 } replay_options_t;
 
-/** Rows of the outcome: the yardsticks, then policies as they were asked for. */
-enum {
-    REPLAY_ROW_LIMIT,
-    REPLAY_ROW_KEEP_OR_DROP,
-    REPLAY_ROW_LEAVE,
-    REPLAY_ROW_POLICIES,
-    REPLAY_ROWS_MAX = REPLAY_ROW_POLICIES + UCS_REGCACHE_POLICY_LAST
-};
-
-/** One policy or yardstick, on one trace or summed over several. */
+/** One policy, on one trace or summed over several. */
 typedef struct replay_row {
-    const char       *name;
-    replay_figures_t figures;
+    const char           *name;
+    ucs_regcache_stats_t once; /**< as of @ref replay_world_run */
+    ucs_regcache_stats_t all;
 } replay_row_t;
 
 /** Outcome of one trace, or the sum. */
@@ -56,34 +48,36 @@ typedef struct replay_outcome {
                                        never */
     double            total_then_ns;
     replay_repeated_t repeated;   /**< of one trace */
-    uint64_t          ranges;
     uint64_t          ceiling;    /**< bytes, UINT64_MAX: none */
     uint64_t          small, unmatched, open, lost;
-    replay_row_t      rows[REPLAY_ROWS_MAX];
+    replay_row_t      rows[UCS_REGCACHE_POLICY_LAST];
     size_t            row_count;
 } replay_outcome_t;
 
 /** Set defaults. */
 void replay_options_init(replay_options_t *options);
 
-/** Options of a @ref replay_options_t, for replay, plot and the simulator; the
- *  last has no name. */
+/** Options of a @ref replay_options_t, for replay, plot and the simulator;
+ *  the last has no name. */
 extern const tool_option_t replay_options[];
 
-/** Read a trace, make it ready. @return 0, or -1 after a message. */
-int replay_options_load(const replay_options_t *options, const char *file,
-                        replay_trace_t *trace);
+/** Of @ref replay_run: what would be left pinned, without a ceiling; then the
+ *  policies, in the options' order. */
+enum {
+    REPLAY_CURVE_LEAVE,
+    REPLAY_CURVE_POLICIES,
+    REPLAY_CURVES = REPLAY_CURVE_POLICIES + UCS_REGCACHE_POLICY_LAST
+};
 
-/** The ceiling in bytes that the options ask for on this trace. */
-uint64_t replay_ceiling_bytes(const replay_options_t *options,
-                              const replay_trace_t *trace);
+/** Read a trace, make it ready. @return 0, or -1 after a message. */
+int replay_load(const char *file, const replay_options_t *options,
+                replay_trace_t *trace);
 
 /**
  * Run all policies that the options ask for.
  *
- * @param [in]  curves   NULL, or REPLAY_ROWS_MAX empty curves; keep or drop has
- *                       none.
- * @param [out] outcome  Its name is the trace's.
+ * @param       curves   NULL, or REPLAY_CURVES that are filled.
+ * @param [out] outcome  It has no name.
  *
  * @return 0, or -1 after a message.
  */
@@ -108,7 +102,7 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
  *          as a share of the run time; averages divide by the longest time, as
  *          ucx-helper report merges ranks. The helper has a core of its own. */
 double replay_price(const replay_outcome_t *outcome,
-                    const replay_figures_t *figures,
+                    const ucs_regcache_stats_t *stats,
                     const replay_options_t *options);
 
 /** Print tables for people: each outcome, and their sum if there are more. */
@@ -123,15 +117,15 @@ json_t *replay_json(const replay_outcome_t *outcomes, size_t count,
 /**
  * Draw what the policies that the options ask for hold over time.
  *
- * @param out  The picture (@ref replay_option_picture).
+ * @param out  The picture (@ref replay_parse_picture).
  *
- * @return 0, or -1 after a message.
+ * @return 0, or nonzero after a message.
  */
 int replay_plot(const replay_options_t *options, const char *trace,
                 const char *out);
 
 /** The name of a picture, which tells its format, and what it may be, in words. */
-int replay_option_picture(void *field, const char *value);
+int replay_parse_picture(void *field, const char *value);
 #define REPLAY_PICTURE_ALLOWED "FILE.svg or FILE.png"
 
 #endif

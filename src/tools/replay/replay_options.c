@@ -168,33 +168,6 @@ void replay_options_init(replay_options_t *options)
     }
 }
 
-int replay_options_load(const replay_options_t *options, const char *file,
-                        replay_trace_t *trace)
-{
-    tool_trace_t raw;
-    int ret;
-
-    if (replay_trace_read(file, &raw) != 0) {
-        return -1;
-    }
-    ret = replay_trace_prepare(&raw, file, options->min_size, &options->repeat,
-                               trace);
-    tool_trace_cleanup(&raw);
-    return ret;
-}
-
-uint64_t replay_ceiling_bytes(const replay_options_t *options,
-                              const replay_trace_t *trace)
-{
-    replay_figures_t leave;
-
-    if (options->ceiling.share == 0) {
-        return options->ceiling.bytes;
-    }
-    replay_model_pages(trace, 1, &options->params.register_cost, &leave, NULL);
-    return options->ceiling.share * leave.stats.pinned_peak_bytes;
-}
-
 #define REPLAY_TUNING_IS_REAL(_type) _Generic((_type)0, double: 1, default: 0)
 
 const replay_tuning_row_t replay_tuning_rows[] = {

@@ -9,17 +9,6 @@
 
 #define REPLAY_SECONDS 1e-9
 
-static void replay_figures_sum(replay_figures_t *sum,
-                               const replay_figures_t *figures)
-{
-    ucs_regcache_stats_add(&sum->stats, &figures->stats);
-    ucs_regcache_stats_add(&sum->once.stats, &figures->once.stats);
-    sum->lost_ns       += figures->lost_ns;
-    sum->first_ns      += figures->first_ns;
-    sum->once.lost_ns  += figures->once.lost_ns;
-    sum->once.first_ns += figures->once.first_ns;
-}
-
 void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
                         replay_outcome_t *sum)
 {
@@ -34,7 +23,6 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
         sum->then_ns        = ucs_max(sum->then_ns, one->then_ns);
         sum->total_ns      += one->total_ns;
         sum->total_then_ns += one->total_then_ns;
-        sum->ranges        += one->ranges;
         sum->small         += one->small;
         sum->unmatched     += one->unmatched;
         sum->open          += one->open;
@@ -44,54 +32,45 @@ void replay_outcome_sum(const replay_outcome_t *outcomes, size_t count,
                                       sum->ceiling + one->ceiling;
         for (i = 0; i < sum->row_count; ++i) {
             sum->rows[i].name = one->rows[i].name;
-            replay_figures_sum(&sum->rows[i].figures, &one->rows[i].figures);
+            ucs_regcache_stats_add(&sum->rows[i].once, &one->rows[i].once);
+            ucs_regcache_stats_add(&sum->rows[i].all, &one->rows[i].all);
         }
     }
 }
 
-static const ucs_regcache_stats_t *
-replay_stats(const replay_outcome_t *outcome, unsigned row)
-{
-    return &outcome->rows[row].figures.stats;
-}
-
 /* All that leave pinned holds at most, for @a ns */
-static double replay_most(const replay_outcome_t *outcome,
+static double replay_most(const ucs_regcache_stats_t *stats,
                           const replay_options_t *options, uint64_t ns)
 {
-    const ucs_regcache_stats_t *leave = replay_stats(outcome, REPLAY_ROW_LEAVE);
-
-    return replay_held(leave->pinned_peak_bytes, leave->regions_peak,
+    return replay_held(stats->leave_pinned_peak_bytes,
+                       stats->leave_pinned_regions_peak,
                        &options->params) * ns;
 }
 
 double replay_price(const replay_outcome_t *outcome,
-                    const replay_figures_t *figures,
+                    const ucs_regcache_stats_t *stats,
                     const replay_options_t *options)
 {
-    return ucs_regcache_j(
-            figures->lost_ns, outcome->total_ns,
-            replay_held(figures->stats.pinned_byte_ns, figures->stats.region_ns,
-                        &options->params),
-            replay_most(outcome, options, outcome->elapsed_ns),
-            options->params.max_slowdown);
+    return ucs_regcache_j(stats->lost_ns, outcome->total_ns,
+                          replay_held(stats->pinned_byte_ns, stats->region_ns,
+                                      &options->params),
+                          replay_most(stats, options, outcome->elapsed_ns),
+                          options->params.max_slowdown);
 }
 
 /* The same from when all that recurs was there once, without first uses */
 static double replay_price_then(const replay_outcome_t *outcome,
-                                const replay_figures_t *figures,
+                                const replay_row_t *row,
                                 const replay_options_t *options)
 {
-    double held = replay_held(figures->stats.pinned_byte_ns -
-                                      figures->once.stats.pinned_byte_ns,
-                              figures->stats.region_ns -
-                                      figures->once.stats.region_ns,
+    double held = replay_held(row->all.pinned_byte_ns -
+                                      row->once.pinned_byte_ns,
+                              row->all.region_ns - row->once.region_ns,
                               &options->params);
-    double lost = (figures->lost_ns - figures->first_ns) -
-                  (figures->once.lost_ns - figures->once.first_ns);
 
-    return ucs_regcache_j(lost, outcome->total_then_ns, held,
-                          replay_most(outcome, options, outcome->then_ns),
+    return ucs_regcache_j(replay_lost(&row->all) - replay_lost(&row->once),
+                          outcome->total_then_ns, held,
+                          replay_most(&row->all, options, outcome->then_ns),
                           options->params.max_slowdown);
 }
 
@@ -144,14 +123,11 @@ static void replay_print_once(const replay_outcome_t *outcome,
 {
     char buf[TOOL_UNITS_MAX];
 
-    if ((row < &outcome->rows[REPLAY_ROW_POLICIES]) ||
-        (outcome->then_ns == 0)) {
+    if (outcome->then_ns == 0) {
         fprintf(stream, " %8s %8s", "-", "-");
     } else {
-        fprintf(stream, " %8.3f %8s",
-                (row->figures.once.lost_ns - row->figures.once.first_ns) * 1e-6,
-                tool_units_print_fine_share(replay_price_then(outcome,
-                                                              &row->figures,
+        fprintf(stream, " %8.3f %8s", replay_lost(&row->once) * 1e-6,
+                tool_units_print_fine_share(replay_price_then(outcome, row,
                                                               options),
                                             1, buf));
     }
@@ -161,12 +137,11 @@ static void replay_print_row(const replay_outcome_t *outcome,
                              const replay_row_t *row,
                              const replay_options_t *options, FILE *stream)
 {
-    const ucs_regcache_stats_t *leave = replay_stats(outcome, REPLAY_ROW_LEAVE);
-    const ucs_regcache_stats_t *stats = &row->figures.stats;
+    const ucs_regcache_stats_t *stats = &row->all;
     char buf[7][TOOL_UNITS_MAX];
 
     fprintf(stream,
-            "%-14s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
+            "%-12s %8s %6" PRIu64 " %6" PRIu64 " %6" PRIu64 " %6" PRIu64
             " %10s %8s %10s %8s %9s %9s",
             row->name,
             tool_units_print_share(stats->on_time, stats->uses - stats->cold,
@@ -174,58 +149,53 @@ static void replay_print_row(const replay_outcome_t *outcome,
             stats->late, stats->missed, stats->cold, stats->wasted,
             tool_units_print_bytes(stats->pinned_peak_bytes, buf[1]),
             tool_units_print_share(stats->pinned_peak_bytes,
-                                   leave->pinned_peak_bytes, buf[2]),
+                                   stats->leave_pinned_peak_bytes, buf[2]),
             replay_print_average(outcome, stats->pinned_byte_ns, buf[3]),
             tool_units_print_share(stats->pinned_byte_ns,
-                                   leave->pinned_byte_ns, buf[4]),
-            tool_units_print_fine_share(row->figures.lost_ns, outcome->total_ns,
+                                   stats->leave_pinned_byte_ns, buf[4]),
+            tool_units_print_fine_share(stats->lost_ns, outcome->total_ns,
                                         buf[5]),
-            tool_units_print_fine_share(replay_price(outcome, &row->figures,
-                                                     options), 1, buf[6]));
+            tool_units_print_fine_share(replay_price(outcome, stats, options),
+                                        1, buf[6]));
     if (replay_is_repeated(options)) {
         replay_print_once(outcome, row, options, stream);
     }
     fputc('\n', stream);
 }
 
-/* In the lines of the report, so that they can be compared */
-static void replay_print_why(const replay_outcome_t *outcome,
-                             const replay_row_t *row, FILE *stream)
-{
-    fprintf(stream, "%s:\n", row->name);
-    ucs_regcache_why_print(
-            &row->figures.stats.why,
-            replay_stats(outcome, REPLAY_ROW_LEAVE)->pinned_byte_ns,
-            outcome->total_ns, "", stream);
-}
-
 static void replay_print_table(const replay_outcome_t *outcome,
                                const replay_options_t *options, FILE *stream)
 {
-    char buf[2][TOOL_UNITS_MAX];
-    size_t i;
+    const ucs_regcache_stats_t *any = &outcome->rows[0].all;
+    char buf[4][TOOL_UNITS_MAX];
+    const replay_row_t *row;
 
-    fprintf(stream, "%s: %" PRIu64 " uses of %" PRIu64 " ranges in %s",
-            outcome->name, replay_stats(outcome, REPLAY_ROW_LIMIT)->uses,
-            outcome->ranges,
+    fprintf(stream, "%s: %" PRIu64 " uses in %s; left pinned: peak %s, "
+            "average %s",
+            outcome->name, any->uses,
             tool_units_print_seconds(outcome->elapsed_ns * REPLAY_SECONDS,
-                                     buf[0]));
+                                     buf[0]),
+            tool_units_print_bytes(any->leave_pinned_peak_bytes, buf[1]),
+            replay_print_average(outcome, any->leave_pinned_byte_ns, buf[2]));
     if (outcome->ceiling != UINT64_MAX) {
-        fprintf(stream, ", ceiling %s",
-                tool_units_print_bytes(outcome->ceiling, buf[1]));
+        fprintf(stream, "; ceiling %s",
+                tool_units_print_bytes(outcome->ceiling, buf[3]));
     }
     fputc('\n', stream);
     replay_print_notes(outcome, stream);
     fprintf(stream,
-            "%-14s %8s %6s %6s %6s %6s %10s %8s %10s %8s %9s %9s%s\n",
+            "%-12s %8s %6s %6s %6s %6s %10s %8s %10s %8s %9s %9s%s\n",
             "policy", "on time", "late", "missed", "cold", "wasted", "peak",
             "of leave", "average", "of leave", "lost %", "J %",
             replay_is_repeated(options) ? "  once ms J then %" : "");
-    for (i = 0; i < outcome->row_count; ++i) {
-        replay_print_row(outcome, &outcome->rows[i], options, stream);
+    for (row = outcome->rows; row < outcome->rows + outcome->row_count; ++row) {
+        replay_print_row(outcome, row, options, stream);
     }
-    for (i = REPLAY_ROW_POLICIES; i < outcome->row_count; ++i) {
-        replay_print_why(outcome, &outcome->rows[i], stream);
+    /* In the lines of the report, so that they can be compared */
+    for (row = outcome->rows; row < outcome->rows + outcome->row_count; ++row) {
+        fprintf(stream, "%s:\n", row->name);
+        ucs_regcache_why_print(&row->all.why, row->all.leave_pinned_byte_ns,
+                               outcome->total_ns, "", stream);
     }
     fputc('\n', stream);
 }
@@ -239,11 +209,10 @@ static void replay_print_head(const replay_options_t *options, FILE *stream)
             "MODELLED: a registration takes %s + %s a page, a deregistration "
             "%s + %s a page;\nthe helper wakes up late by %s (median), seed "
             "%" PRIu64 ". Uses begin when they were recorded.\n"
-            "on time: of warm uses. In brackets: computed from the trace "
-            "alone. of leave: of what leave\npinned holds. lost %%: of the "
-            "run, the main thread's time in registrations and waiting;\nJ %%: "
-            "that and memory, of which all that leave pinned holds at most is "
-            "worth %s\nof the run.\n%s\n",
+            "on time: of warm uses. of leave: of what is held left pinned. "
+            "lost %%: of the run, the main\nthread's time in registrations and "
+            "waiting; J %%: that and memory, of which all left pinned\nat most "
+            "is worth %s of the run.\n%s\n",
             tool_units_print_seconds(params->register_cost.base_ns *
                                      REPLAY_SECONDS, buf[0]),
             tool_units_print_seconds(params->register_cost.page_ns *
@@ -292,16 +261,14 @@ static void replay_json_once(json_t *object, const replay_outcome_t *outcome,
 {
     if (outcome->then_ns > 0) {
         json_object_set_new(object, "once", json_pack(
-                "{s:f,s:f,s:f,s:f,s:f,s:I}",
+                "{s:f,s:f,s:f,s:f}",
                 "elapsed_seconds", (outcome->elapsed_ns - outcome->then_ns) *
                                            REPLAY_SECONDS,
-                "lost_seconds", row->figures.once.lost_ns * REPLAY_SECONDS,
-                "first_seconds", row->figures.once.first_ns * REPLAY_SECONDS,
-                "pinned_byte_seconds", row->figures.once.stats.pinned_byte_ns *
-                                               REPLAY_SECONDS,
-                "region_seconds", row->figures.once.stats.region_ns * REPLAY_SECONDS,
-                "pinned_peak_bytes",
-                (json_int_t)row->figures.once.stats.pinned_peak_bytes));
+                "lost_seconds", row->once.lost_ns * REPLAY_SECONDS,
+                "lost_first_seconds",
+                row->once.why.lost_ns[UCS_REGCACHE_LOST_FIRST] * REPLAY_SECONDS,
+                "pinned_byte_seconds", row->once.pinned_byte_ns *
+                                               REPLAY_SECONDS));
     }
     if (outcome->repeated.times > 0) {
         json_object_set_new(object, "repeated", json_pack(
@@ -318,8 +285,7 @@ static void replay_json_why(json_t *object, const ucs_regcache_why_t *why)
 {
     int i;
 
-    /* in_use_byte_seconds is the limit of all rows already */
-    for (i = UCS_REGCACHE_HELD_IN_USE + 1; i < UCS_REGCACHE_HELD_LAST; ++i) {
+    for (i = 0; i < UCS_REGCACHE_HELD_LAST; ++i) {
         json_object_set_new(object, ucs_regcache_held_names[i].key,
                             json_real(why->held_byte_ns[i] * REPLAY_SECONDS));
     }
@@ -338,9 +304,7 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
                                    const replay_options_t *options)
 {
     const replay_row_t *row           = &outcome->rows[index];
-    const ucs_regcache_stats_t *limit = replay_stats(outcome, REPLAY_ROW_LIMIT);
-    const ucs_regcache_stats_t *leave = replay_stats(outcome, REPLAY_ROW_LEAVE);
-    const ucs_regcache_stats_t *stats = &row->figures.stats;
+    const ucs_regcache_stats_t *stats = &row->all;
     json_t *object                    = json_object();
     json_t *computed;
 
@@ -350,34 +314,22 @@ static json_t *replay_json_figures(const replay_outcome_t *outcome,
                         json_real(stats->_name * (_unit)));
 #include <ucs/regcache/stats_table.h>
 #undef UCS_FIGURE
-    /* What leave pinned and the limit hold is theirs, of pages */
     computed = json_pack(
-            "{s:f,s:I,s:I,s:I,s:I,s:I,s:f,s:f,s:I,s:f,s:f,s:f,s:f,s:o,s:I,s:I,"
-            "s:I}",
+            "{s:f,s:I,s:I,s:I,s:f,s:f,s:o,s:I,s:I}",
             "elapsed_seconds", outcome->elapsed_ns * REPLAY_SECONDS,
             "over_ceiling", (json_int_t)stats->over_ceiling,
             "announced_first", (json_int_t)stats->announced_first,
             "region_bytes", (json_int_t)options->params.region_bytes,
-            "leave_pinned_regions_peak", (json_int_t)leave->regions_peak,
-            "leave_pinned_peak_bytes", (json_int_t)leave->pinned_peak_bytes,
-            "leave_pinned_byte_seconds", leave->pinned_byte_ns * REPLAY_SECONDS,
-            "in_use_byte_seconds", limit->pinned_byte_ns * REPLAY_SECONDS,
-            "in_use_peak_bytes", (json_int_t)limit->pinned_peak_bytes,
-            "lost_seconds", row->figures.lost_ns * REPLAY_SECONDS,
-            "first_seconds", row->figures.first_ns * REPLAY_SECONDS,
             "max_slowdown", options->params.max_slowdown,
-            "price_j", replay_price(outcome, &row->figures, options),
+            "price_j", replay_price(outcome, stats, options),
             "max_pinned", (outcome->ceiling == UINT64_MAX) ?
                                   json_null() : json_integer(outcome->ceiling),
-            "ranges", (json_int_t)outcome->ranges,
             "shorter", (json_int_t)outcome->small,
             "lost_events", (json_int_t)outcome->lost);
     json_object_update(object, computed);
     json_decref(computed);
-    if (index >= REPLAY_ROW_POLICIES) {
-        replay_json_once(object, outcome, row);
-        replay_json_why(object, &stats->why);
-    }
+    replay_json_once(object, outcome, row);
+    replay_json_why(object, &stats->why);
     return object;
 }
 
@@ -387,9 +339,8 @@ static json_t *replay_json_row(const replay_outcome_t *outcomes, size_t count,
 {
     const replay_params_t *params = &options->params;
     json_t *object                = json_pack(
-            "{s:s,s:b,s:o,s:o,s:f,s:I}",
+            "{s:s,s:o,s:o,s:f,s:I}",
             "policy", sum->rows[index].name,
-            "yardstick", index < REPLAY_ROW_POLICIES,
             "modelled_cost", replay_json_cost(&params->register_cost),
             "modelled_deregister_cost",
             replay_json_cost(&params->deregister_cost),

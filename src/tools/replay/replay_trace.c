@@ -2,7 +2,6 @@
 #include "replay_trace.h"
 
 #include <tools/tool.h>
-#include <ucs/sys/math.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,16 +67,10 @@ int replay_trace_read(const char *file, tool_trace_t *raw)
         return -1;
     }
 
-    if ((*buffer != '\0') && (strchr("RD#\r\n", *buffer) != NULL)) {
-        ret = replay_text_read(file, buffer, raw);
-    } else {
-        ret = tool_trace_decode(buffer, size, raw, &error);
-        if (ret != 0) {
-            tool_message("%s: byte %zu: %s", file, error.offset, error.text);
-        }
-    }
+    ret = tool_trace_decode(buffer, size, raw, &error);
     free(buffer);
     if (ret != 0) {
+        tool_message("%s: byte %zu: %s", file, error.offset, error.text);
         return -1;
     }
     if (raw->is_cut) {
@@ -213,8 +206,7 @@ static void replay_trace_add_use(replay_trace_t *trace,
         .address   = e->address,
         .length    = e->length,
         .signature = e->signature,
-        /* Text traces do not tell, and most messages give others access */
-        .access    = (e->access != 0) ? e->access : UCS_TRACE_ACCESS_REMOTE
+        .access    = e->access
     };
 }
 
@@ -243,7 +235,8 @@ static void replay_trace_add_operation(replay_trace_t *trace,
 static void replay_trace_add(replay_trace_t *trace, const ucs_trace_event_t *e,
                              uint32_t *ends, size_t i)
 {
-    replay_unmap_t *unmap;
+    uint64_t mask = trace->page_size - 1;
+    uint64_t end;
 
     switch (e->kind) {
     case UCS_TRACE_USE:
@@ -256,9 +249,11 @@ static void replay_trace_add(replay_trace_t *trace, const ucs_trace_event_t *e,
                                ends[ends[i]]);
         break;
     case UCS_TRACE_UNMAP:
-        unmap        = &trace->unmaps[trace->unmap_count];
-        unmap->start = replay_page_down(trace, e->address);
-        unmap->end   = replay_page_up(trace, e->address + e->length);
+        end = e->address + e->length;
+        trace->unmaps[trace->unmap_count] = (replay_unmap_t){
+            .start = e->address & ~mask,
+            .end   = (end > UINT64_MAX - mask) ? ~mask : (end + mask) & ~mask
+        };
         replay_trace_add_event(trace, e->time_ns, REPLAY_UNMAP,
                                trace->unmap_count++);
         break;
@@ -313,193 +308,6 @@ static void replay_trace_close(replay_trace_t *trace)
     }
 }
 
-/* --- Pages ---------------------------------------------------------------- */
-
-static int replay_number_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t*)a;
-    uint64_t y = *(const uint64_t*)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Entries begin with a value, and are in its order. @return How many have one below
- * @a value */
-static uint32_t replay_count_below(const void *entries, size_t count, size_t size,
-                                   uint64_t value)
-{
-    size_t low = 0;
-    size_t middle;
-
-    while (low < count) {
-        middle = (low + count) / 2;
-        if (*(const uint64_t*)((const char*)entries + middle * size) < value) {
-            low = middle + 1;
-        } else {
-            count = middle;
-        }
-    }
-    return low;
-}
-
-static uint32_t replay_bounds_below(const replay_trace_t *trace, uint64_t value)
-{
-    return replay_count_below(trace->bounds, trace->bound_count,
-                              sizeof(*trace->bounds), value);
-}
-
-typedef struct replay_range {
-    uint64_t start;
-    uint64_t end;
-    uint32_t use;
-} replay_range_t;
-
-static int replay_range_compare(const void *a, const void *b)
-{
-    const replay_range_t *x = a;
-    const replay_range_t *y = b;
-
-    if (x->start != y->start) {
-        return (x->start < y->start) ? -1 : 1;
-    }
-    if (x->end != y->end) {
-        return (x->end < y->end) ? -1 : 1;
-    }
-    return (x->use > y->use) - (x->use < y->use);
-}
-
-/* Distinct ranges of pages, by start and end */
-static void replay_items_list(replay_trace_t *trace)
-{
-    replay_range_t *ranges = tool_calloc(trace->use_count, sizeof(*ranges));
-    replay_range_t *range;
-    replay_item_t *item;
-    size_t i;
-
-    trace->items = tool_calloc(trace->use_count, sizeof(*trace->items));
-    for (i = 0; i < trace->use_count; ++i) {
-        ranges[i].start = replay_page_down(trace, trace->uses[i].address);
-        ranges[i].end   = replay_page_up(trace, trace->uses[i].address +
-                                                        trace->uses[i].length);
-        ranges[i].use   = i;
-    }
-    qsort(ranges, trace->use_count, sizeof(*ranges), replay_range_compare);
-
-    for (i = 0; i < trace->use_count; ++i) {
-        range = &ranges[i];
-        item  = &trace->items[trace->item_count];
-        if ((i == 0) || (item[-1].start != range->start) ||
-            (item[-1].end != range->end)) {
-            item->start = range->start;
-            item->end   = range->end;
-            ++trace->item_count;
-        }
-        trace->uses[range->use].item = trace->item_count - 1;
-    }
-    free(ranges);
-}
-
-static void replay_items_segments(replay_trace_t *trace)
-{
-    size_t count     = 2 * trace->item_count;
-    uint64_t *bounds = tool_calloc(count, sizeof(*bounds));
-    replay_item_t *item;
-    size_t i;
-
-    for (i = 0; i < trace->item_count; ++i) {
-        bounds[2 * i]     = trace->items[i].start;
-        bounds[2 * i + 1] = trace->items[i].end;
-    }
-    qsort(bounds, count, sizeof(*bounds), replay_number_compare);
-    trace->bounds = bounds;
-    for (i = 0; i < count; ++i) {
-        if ((i == 0) || (bounds[i] != bounds[i - 1])) {
-            bounds[trace->bound_count++] = bounds[i];
-        }
-    }
-    /* n bounds make n - 1 segments, holes between items among them */
-    trace->segment_count = trace->bound_count - (trace->bound_count > 0);
-    for (item = trace->items; item < trace->items + trace->item_count; ++item) {
-        item->first = replay_bounds_below(trace, item->start);
-        item->last  = replay_bounds_below(trace, item->end);
-        item->reach = (item == trace->items) ?
-                              item->end : ucs_max(item->end, item[-1].reach);
-    }
-}
-
-/* @return Nonzero if some item lies in what is unmapped, or ends where that
- * begins */
-static int replay_items_touch(const replay_trace_t *trace, replay_unmap_t *unmap)
-{
-    uint32_t last = replay_bounds_below(trace, unmap->end);
-
-    unmap->before = replay_count_below(trace->items, trace->item_count,
-                                       sizeof(*trace->items), unmap->end);
-    unmap->first  = replay_bounds_below(trace, unmap->start + 1);
-    unmap->first -= (unmap->first > 0);
-    unmap->last   = ucs_max(unmap->first, ucs_min(last, trace->segment_count));
-    return (unmap->before > 0) &&
-           (trace->items[unmap->before - 1].reach >= unmap->start);
-}
-
-/* A process unmaps much that it never registered */
-static void replay_items_unmaps(replay_trace_t *trace)
-{
-    size_t kept = 0;
-    replay_event_t *event;
-
-    for (event = trace->events; event < trace->events + trace->event_count;
-         ++event) {
-        if ((event->kind != REPLAY_UNMAP) ||
-            replay_items_touch(trace, &trace->unmaps[event->index])) {
-            trace->events[kept++] = *event;
-        }
-    }
-    trace->event_count = kept;
-}
-
-static int replay_items_see(uint8_t *seen, const replay_item_t *item)
-{
-    int is_cold = 0;
-    uint32_t i;
-
-    for (i = item->first; i < item->last; ++i) {
-        is_cold |= !seen[i];
-        seen[i]  = 1;
-    }
-    return is_cold;
-}
-
-/* Some page of a cold use was not used before */
-static void replay_items_cold(replay_trace_t *trace)
-{
-    uint8_t *seen = tool_calloc(trace->segment_count, 1);
-    const replay_unmap_t *unmap;
-    const replay_event_t *event;
-    replay_use_t *use;
-    size_t i;
-
-    for (i = 0; i < trace->event_count; ++i) {
-        event = &trace->events[i];
-        if (event->kind == REPLAY_USE) {
-            use          = &trace->uses[event->index];
-            use->is_cold = replay_items_see(seen, &trace->items[use->item]);
-        } else if (event->kind == REPLAY_UNMAP) {
-            unmap = &trace->unmaps[event->index];
-            memset(seen + unmap->first, 0, unmap->last - unmap->first);
-        }
-    }
-    free(seen);
-}
-
-static void replay_items_make(replay_trace_t *trace)
-{
-    replay_items_list(trace);
-    replay_items_segments(trace);
-    replay_items_unmaps(trace);
-    replay_items_cold(trace);
-}
-
 static void replay_trace_fill(replay_trace_t *trace, const tool_trace_t *raw,
                               uint32_t *ends)
 {
@@ -521,7 +329,6 @@ static void replay_trace_fill(replay_trace_t *trace, const tool_trace_t *raw,
     }
     replay_trace_close(trace);
     replay_trace_match_posts(trace);
-    replay_items_make(trace);
 }
 
 int replay_trace_prepare(const tool_trace_t *raw, const char *name,
@@ -560,6 +367,4 @@ void replay_trace_cleanup(replay_trace_t *trace)
     free(trace->uses);
     free(trace->unmaps);
     free(trace->operations);
-    free(trace->items);
-    free(trace->bounds);
 }

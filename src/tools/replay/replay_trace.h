@@ -10,7 +10,7 @@
 
 /*
  * A trace made ready for a replay: events in order of time, each release
- * paired with its use, pages numbered. Single threaded; memory that runs out
+ * paired with its use. Single threaded; memory that runs out
  * ends the program (see tool.h).
  */
 
@@ -30,7 +30,7 @@ typedef struct replay_event {
     replay_kind_t kind;
 } replay_event_t;
 
-/** One use; the range of pages is an item. */
+/** One use. */
 typedef struct replay_use {
     uint64_t start_ns;
     uint64_t end_ns;    /**< the trace's end if it was never given back */
@@ -38,29 +38,13 @@ typedef struct replay_use {
     uint64_t length;    /**< bytes */
     uint64_t signature;
     uint32_t access;
-    uint32_t item;
     uint8_t  is_posted; /**< it is of a receive that was posted before */
-    uint8_t  is_cold;   /**< some page of it was not used before, or was
-                             unmapped since */
 } replay_use_t;
 
-/** A distinct range of pages: segments [first, last). */
-typedef struct replay_item {
-    uint64_t start;     /**< page boundaries */
-    uint64_t end;
-    uint64_t reach;     /**< the farthest end of this one and those before */
-    uint32_t first;
-    uint32_t last;
-} replay_item_t;
-
-/** It touches segments [first, last), and of the items that begin before its end those
- *  that end behind its start. */
+/** Page boundaries. */
 typedef struct replay_unmap {
     uint64_t start;
     uint64_t end;
-    uint32_t first;
-    uint32_t last;
-    uint32_t before; /**< that many items begin before its end */
 } replay_unmap_t;
 
 /** What is asked for. All 0: as recorded. */
@@ -80,7 +64,7 @@ typedef struct replay_repeated {
 
 /**
  * Invariants: events are ordered by time_ns; every use has one USE event, and
- * one RELEASE event after it; segment i is [bounds[i], bounds[i + 1]).
+ * one RELEASE event after it.
  */
 typedef struct replay_trace {
     char           *name;
@@ -92,15 +76,10 @@ typedef struct replay_trace {
     size_t         event_count;
     replay_use_t   *uses;
     size_t         use_count;
-    replay_unmap_t *unmaps;     /**< those that touch pages of a use */
+    replay_unmap_t *unmaps;
     size_t         unmap_count;
-    replay_item_t  *items;
-    size_t         item_count;
     ucs_operation_t *operations; /**< that were heard, in order of time */
     size_t         operation_count;
-    uint64_t       *bounds;
-    size_t         bound_count;
-    size_t         segment_count;
     replay_repeated_t repeated; /**< what of it was played on */
     /* What was left out */
     uint64_t       small;       /**< uses below the minimal size */
@@ -114,19 +93,9 @@ typedef struct replay_trace {
 void replay_trace_sort(tool_trace_t *raw);
 
 /**
- * Read a text trace, one event a line.
- *
- * @param [in]  text  What is in the file; changed.
- * @param [out] raw   Set only on success.
- *
- * @return 0, or -1 after a message that names file and line.
- */
-int replay_text_read(const char *file, char *text, tool_trace_t *raw);
-
-/**
- * Read a file or pipe that @ref tool_trace_decode or @ref replay_text_read
- * understands, gzip'ed or not, in order of time. Of one that is cut short all whole events are read, after a
- * message that says how much is missing.
+ * Read a file or pipe that @ref tool_trace_decode understands, gzip'ed or not, in
+ * order of time. Of one that is cut short all whole events are read, after a message
+ * that says how much is missing.
  *
  * @return 0, or -1 after a message that names file and byte (of what is in it).
  */
@@ -172,50 +141,6 @@ int replay_repeat_apply(const replay_repeat_t *repeat, const tool_trace_t *raw,
 
 /** Release what a prepared trace owns. */
 void replay_trace_cleanup(replay_trace_t *trace);
-
-/** @return The start of the page that an address is in. */
-static inline uint64_t replay_page_down(const replay_trace_t *trace,
-                                        uint64_t address)
-{
-    return address & ~(uint64_t)(trace->page_size - 1);
-}
-
-/** @return The first start of a page that is not below an address; the last
- *          there is, if none is. */
-static inline uint64_t replay_page_up(const replay_trace_t *trace,
-                                      uint64_t address)
-{
-    uint64_t mask = trace->page_size - 1;
-
-    return (address > UINT64_MAX - mask) ? ~mask : (address + mask) & ~mask;
-}
-
-/** @return Bytes of an item. */
-static inline uint64_t replay_item_bytes(const replay_item_t *item)
-{
-    return item->end - item->start;
-}
-
-/** @return Bytes of a segment. */
-static inline uint64_t replay_segment_bytes(const replay_trace_t *trace,
-                                            size_t i)
-{
-    return trace->bounds[i + 1] - trace->bounds[i];
-}
-
-/** @return The number of an item of which a part is unmapped, one that is below @a i, for
- *          which the unmapping's @a before stands at first; or REPLAY_NONE. */
-static inline uint32_t replay_item_unmapped(const replay_trace_t *trace,
-                                            const replay_unmap_t *unmap,
-                                            uint32_t i)
-{
-    while ((i-- > 0) && (trace->items[i].reach > unmap->start)) {
-        if (trace->items[i].end > unmap->start) {
-            return i;
-        }
-    }
-    return REPLAY_NONE;
-}
 
 END_C_DECLS
 

@@ -13,45 +13,35 @@ typedef struct replay_world {
     replay_process_t     process;
     size_t               next;    /* event of the trace */
     ucs_regcache_memh_t  *memhs;  /* by use, NULL when not open */
-    replay_curve_t       *curve;
-    replay_figures_t     *figures;
+    ucs_regcache_stats_t *once;
 } replay_world_t;
 
 /* The two threads are a little out of order */
-void replay_curve_add(replay_curve_t *curve, uint64_t time_ns, uint64_t bytes)
+void replay_curve_add(void *arg, uint64_t time_ns, uint64_t bytes)
 {
-    uint64_t at = ucs_max(curve->time_ns, curve->from_ns);
+    replay_curve_t *curve = arg;
+    uint64_t at           = ucs_max(curve->time_ns, curve->from_ns);
     uint64_t bin, end;
 
-    for (; (at < time_ns) &&
-           ((bin = (at - curve->from_ns) / curve->width_ns) <
-            REPLAY_CURVE_BINS); at = end) {
+    for (; at < time_ns; at = end) {
+        bin = (at - curve->from_ns) / curve->width_ns;
+        if (bin >= REPLAY_CURVE_BINS) {
+            break;
+        }
         end = ucs_min(time_ns, curve->from_ns + (bin + 1) * curve->width_ns);
         curve->byte_ns[bin] += (double)curve->bytes * (end - at);
     }
-    curve->time_ns  = ucs_max(curve->time_ns, time_ns);
-    curve->bytes    = bytes;
-    curve->is_drawn = 1;
-}
-
-static void replay_world_pinned(void *arg, uint64_t time_ns, uint64_t bytes)
-{
-    replay_world_t *world = arg;
-
-    replay_curve_add(world->curve, time_ns, bytes);
+    curve->time_ns = ucs_max(curve->time_ns, time_ns);
+    curve->bytes   = bytes;
 }
 
 static void replay_world_use(replay_world_t *world, uint32_t index)
 {
     const replay_use_t *use = &world->trace->uses[index];
-    uint64_t lost_ns        = world->process.lost_ns;
 
     world->memhs[index] = replay_process_get(&world->process, use->address,
                                              use->length, use->access,
                                              use->signature);
-    if (use->is_cold) {
-        world->figures->first_ns += world->process.lost_ns - lost_ns;
-    }
 }
 
 static void replay_world_release(replay_world_t *world, uint32_t index)
@@ -60,15 +50,11 @@ static void replay_world_release(replay_world_t *world, uint32_t index)
     world->memhs[index] = NULL;
 }
 
-/* By now all that recurs was there once */
-static void replay_world_once(replay_world_t *world)
+static void replay_world_stats(const replay_world_t *world, uint64_t time_ns,
+                               ucs_regcache_stats_t *stats)
 {
-    replay_once_t *once = &world->figures->once;
-
-    ucs_regcache_stats(world->process.engine, world->process.main_ns,
-                       &once->stats);
-    once->lost_ns  = world->process.lost_ns;
-    once->first_ns = world->figures->first_ns;
+    ucs_regcache_stats(world->process.engine, time_ns, stats);
+    stats->lost_ns = world->process.lost_ns;
 }
 
 static void replay_world_event(replay_world_t *world)
@@ -77,9 +63,9 @@ static void replay_world_event(replay_world_t *world)
     const replay_unmap_t *unmap;
 
     if ((event->kind != REPLAY_SAY) && (world->trace->repeated.times > 1) &&
-        (world->figures->once.stats.pinned_peak_bytes == 0) &&
+        (world->once->pinned_peak_bytes == 0) &&
         (event->time_ns >= world->trace->repeated.again_ns)) {
-        replay_world_once(world);
+        replay_world_stats(world, world->process.main_ns, world->once);
     }
 
     if (world->process.main_ns < event->time_ns) {
@@ -144,34 +130,30 @@ static void replay_world_go(replay_world_t *world)
 
 ucs_status_t replay_world_run(const replay_trace_t *trace,
                               const replay_params_t *params,
-                              replay_curve_t *curve, replay_figures_t *figures)
+                              replay_curve_t *curve,
+                              ucs_regcache_stats_t *once,
+                              ucs_regcache_stats_t *all)
 {
     replay_world_t world = {
         .trace   = trace,
-        .curve   = curve,
-        .figures = figures,
+        .once    = once,
         .process = {
             .params     = params,
             .page_size  = trace->page_size,
             .min_size   = trace->min_size,
             .main_ns    = trace->start_ns,
-            .on_pinned  = (curve != NULL) ? replay_world_pinned : NULL,
-            .pinned_arg = &world
+            .on_pinned  = (curve != NULL) ? replay_curve_add : NULL,
+            .pinned_arg = curve
         }
     };
     ucs_status_t status;
 
-    memset(figures, 0, sizeof(*figures));
+    memset(once, 0, sizeof(*once));
     world.memhs = tool_calloc(trace->use_count, sizeof(*world.memhs));
     status = replay_process_open(&world.process);
     if (status == UCS_OK) {
-        if (curve != NULL) {
-            replay_curve_add(curve, trace->start_ns, 0);
-        }
         replay_world_go(&world);
-        figures->lost_ns = world.process.lost_ns;
-        ucs_regcache_stats(world.process.engine, trace->end_ns,
-                           &figures->stats);
+        replay_world_stats(&world, trace->end_ns, all);
         replay_process_close(&world.process);
     }
     free(world.memhs);

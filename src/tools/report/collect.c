@@ -18,11 +18,11 @@ typedef struct tool_report_command {
 } tool_report_command_t;
 
 static const tool_usage_t tool_report_usage = {
-    "[option]... FILE|DIR...",
-    "Merge the reports of a job's ranks (json:FILE; of a folder all *.json in it)\n"
-    "into one table.\n",
-    "The exit status is 1 when a file could not be used; the others are merged all\n"
-    "the same. See ucx-helper(1).\n"
+    "FILE|DIR...",
+    "Merge the reports of a job's ranks (json:FILE; of a folder all *.json in it) "
+    "into one table.\v"
+    "The exit status is 1 when a file could not be used; the others are merged all "
+    "the same. See ucx-helper(1)."
 };
 
 int tool_report_list_dir(const char *dir, const char *suffix,
@@ -171,21 +171,18 @@ int tool_report_main(int argc, char **argv)
     tool_report_command_t command = {};
     tool_list_t files             = TOOL_LIST_INITIALIZER;
     tool_merge_t merge;
-    int status;
+    int first, status;
 
-    status = tool_options_parse(argc, argv, "", (const tool_options_t[]){
+    first = tool_options_parse(argc, argv, 0, (const tool_options_t[]){
             {tool_report_options, &command}, {}}, &tool_report_usage);
-    if (status >= 0) {
-        return status;
-    }
-    if (optind == argc) {
+    if (first == argc) {
         tool_message("no file given (see %s report --help)", TOOL_NAME);
         return TOOL_EXIT_USAGE;
     }
 
     status = TOOL_EXIT_OK;
     tool_merge_init(&merge);
-    if (tool_report_list_args(argv + optind, &files) != 0) {
+    if (tool_report_list_args(argv + first, &files) != 0) {
         status = TOOL_EXIT_FAILED;
     }
     if (tool_report_merge_files(&files, &merge) != 0) {

@@ -44,8 +44,6 @@ typedef enum tool_column_kind {
     TOOL_COLUMN_AVERAGE,  /* bytes over the time of the report */
     TOOL_COLUMN_CHANGE,   /* of the key before it to this one's */
     TOOL_COLUMN_OF_WARM,  /* a share of warm uses */
-    TOOL_COLUMN_OF_MOST,  /* of leave pinned's most, all of the time */
-    TOOL_COLUMN_OF_HELD,  /* of what is pinned over time */
     TOOL_COLUMN_OF_CPU,   /* of the seconds of all ranks */
     TOOL_COLUMN_OF_TIME,  /* likewise, with three decimals */
     TOOL_COLUMN_OF_ONE    /* likewise, and is one already */
@@ -78,16 +76,7 @@ static const tool_column_t tool_columns[][TOOL_COLUMNS] = {
      {"late", TOOL_COLUMN_COUNT, "late", NULL},
      {"missed", TOOL_COLUMN_COUNT, "missed", NULL},
      {"wasted", TOOL_COLUMN_COUNT, "wasted", NULL},
-     {"evicted", TOOL_COLUMN_COUNT, "evicted", NULL},
-     {"invalidated", TOOL_COLUMN_COUNT, "invalidated", NULL},
-     {"helper", TOOL_COLUMN_OF_CPU, "helper_cpu_seconds", NULL}},
-    {{"held", TOOL_COLUMN_OF_MOST, "pinned_byte_seconds", NULL},
-     {"in use", TOOL_COLUMN_OF_HELD, "in_use_byte_seconds", NULL},
-     {"kept", TOOL_COLUMN_OF_HELD, "soon_byte_seconds", NULL},
-     {"ahead", TOOL_COLUMN_OF_HELD, "ahead_byte_seconds", NULL},
-     {"unknown", TOOL_COLUMN_OF_HELD, "unknown_byte_seconds", NULL},
-     {"late", TOOL_COLUMN_OF_HELD, "late_byte_seconds", NULL},
-     {"other", TOOL_COLUMN_OF_HELD, "other_byte_seconds", NULL},
+     {"helper", TOOL_COLUMN_OF_CPU, "helper_cpu_seconds", NULL},
      {"time lost", TOOL_COLUMN_OF_TIME, "lost_seconds", NULL},
      {"together", TOOL_COLUMN_OF_ONE, "price_j", NULL}}
 };
@@ -111,14 +100,6 @@ static const char *tool_column_print(const tool_column_t *column,
                 value, tool_report_number(report, column->before), buf);
     case TOOL_COLUMN_OF_WARM:
         return tool_units_print_share(value, tool_table_warm(report), buf);
-    case TOOL_COLUMN_OF_MOST:
-        return tool_units_print_share(
-                value, tool_report_number(report, "leave_pinned_peak_bytes") *
-                               tool_report_number(report, "elapsed_seconds"),
-                buf);
-    case TOOL_COLUMN_OF_HELD:
-        return tool_units_print_share(
-                value, tool_report_number(report, "pinned_byte_seconds"), buf);
     case TOOL_COLUMN_OF_CPU:
         return tool_units_print_share(value, seconds, buf);
     case TOOL_COLUMN_OF_TIME:

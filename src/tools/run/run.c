@@ -7,6 +7,7 @@
 #include <ucs/regcache/regcache.h>
 #include <uct/ib/helper_md/config/values.h>
 
+#include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,8 +45,8 @@ int tool_run_parse_pin_cost(void *field, const char *value)
 static const tool_option_t tool_run_own_options[] = {
     {"policy", tool_run_parse_policy, 0,
      "predict, paper, rent, leave_pinned, on_demand, lru or overlap",
-     "POLICY after a use: predict (default), rent, on_demand,\n"
-     "                              leave_pinned, overlap, lru or paper",
+     "POLICY after a use: predict (default), rent, on_demand, leave_pinned, "
+     "overlap, lru or paper",
      TOOL_ENV_POLICY},
     {"report", tool_run_parse_report, 0,
      "stderr, FILE, json:FILE or none, where a FILE that begins with a word "
@@ -86,10 +87,10 @@ static const tool_option_t tool_run_options[] = {
 };
 
 static const tool_usage_t tool_run_usage = {
-    "[option]... [--] COMMAND [argument]...",
-    "Run a program, or an MPI job by its launcher, with the helper.\n",
-    "Without --report the ranks' reports are merged into one table, which goes to\n"
-    "stderr when the command ends. See ucx-helper(1).\n"
+    "[--] COMMAND [argument]...",
+    "Run a program, or an MPI job by its launcher, with the helper.\v"
+    "Without --report the ranks' reports are merged into one table, which goes to "
+    "stderr when the command ends. See ucx-helper(1)."
 };
 
 static int tool_run_check(const tool_run_t *run, const char *name)
@@ -109,21 +110,16 @@ static int tool_run_check(const tool_run_t *run, const char *name)
 int tool_run_parse(tool_run_t *run, int argc, char **argv,
                    tool_options_t more, const tool_usage_t *usage)
 {
-    int status;
-
-    status = tool_options_parse(argc, argv, "+", (const tool_options_t[]){
-            more, {tool_run_options, run}, {}}, usage);
-    if (status >= 0) {
-        return status;
-    }
-    run->command = argv + optind;
+    run->command = argv + tool_options_parse(
+            argc, argv, ARGP_IN_ORDER, (const tool_options_t[]){
+                    more, {tool_run_options, run}, {}}, usage);
     if (tool_run_check(run, argv[0]) != 0) {
         return TOOL_EXIT_USAGE;
     }
     run->launcher = tool_launcher_detect(run->command[0], NULL);
     run->library  = tool_library_find(run->pipeline, run->firehose,
                                       run->launcher);
-    return (run->library != NULL) ? -1 : TOOL_EXIT_FAILED;
+    return (run->library != NULL) ? 0 : TOOL_EXIT_FAILED;
 }
 
 /* The file of `FILE` or `json:FILE`, NULL where there is none */
@@ -231,7 +227,7 @@ int tool_run_main(int argc, char **argv)
 
     status = tool_run_parse(&run, argc, argv, (tool_options_t){
             tool_run_own_options, &run}, &tool_run_usage);
-    if (status < 0) {
+    if (status == 0) {
         report = getenv(TOOL_ENV_REPORT);
         if ((report != NULL) && (*report != '\0')) {
             tool_run_warn_report(&run, report);

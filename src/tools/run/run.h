@@ -64,7 +64,7 @@ typedef struct tool_run {
  * @param [out] run    All zero before.
  * @param [in]  more   The further options.
  *
- * @return -1 to go on, or the status to exit with, after a message.
+ * @return 0 to go on, or the status to exit with, after a message.
  */
 int tool_run_parse(tool_run_t *run, int argc, char **argv,
                    tool_options_t more, const tool_usage_t *usage);

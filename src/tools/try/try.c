@@ -304,19 +304,19 @@ static void tool_try_set_costs(tool_try_t *try)
     }
 }
 
-const replay_figures_t *tool_try_figures(const tool_try_forecast_t *forecast,
-                                         ucs_regcache_policy_t policy)
+const ucs_regcache_stats_t *tool_try_stats(const tool_try_forecast_t *forecast,
+                                           ucs_regcache_policy_t policy)
 {
-    return &forecast->sum.rows[REPLAY_ROW_POLICIES + policy].figures;
+    return &forecast->sum.rows[policy].all;
 }
 
 double tool_try_price(const tool_try_t *try, const tool_try_forecast_t *forecast,
                       ucs_regcache_policy_t policy)
 {
-    const replay_figures_t *figures = tool_try_figures(forecast, policy);
+    const ucs_regcache_stats_t *stats = tool_try_stats(forecast, policy);
 
-    return replay_price(&forecast->sum, figures, &try->options) -
-           figures->first_ns / forecast->sum.total_ns;
+    return replay_price(&forecast->sum, stats, &try->options) -
+           stats->why.lost_ns[UCS_REGCACHE_LOST_FIRST] / forecast->sum.total_ns;
 }
 
 /* The cheapest policies, if they are cheaper than leaving all pinned */
@@ -330,8 +330,8 @@ static void tool_try_choose(tool_try_t *try)
     double price;
     size_t i;
 
-    if (tool_try_figures(&try->forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED)
-                ->stats.pinned_byte_ns <
+    if (tool_try_stats(&try->forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED)
+                ->pinned_byte_ns <
         TOOL_TRY_OWN_BYTES * try->forecast.sum.total_ns) {
         return;
     }
@@ -403,7 +403,7 @@ static void tool_try_replay(const tool_try_t *try, const tool_list_t *traces,
 static void tool_try_prolong(tool_try_t *try, const tool_list_t *traces,
                              uint64_t replay_ns)
 {
-    uint64_t uses = tool_try_figures(&try->forecast, 0)->stats.uses;
+    uint64_t uses = tool_try_stats(&try->forecast, 0)->uses;
     double run_ns = try->forecast.sum.elapsed_ns;
     double all_ns = ucs_min(TOOL_TRY_LONG * 1e9,
                             run_ns * run_ns * try->forecast.replayed /
@@ -489,10 +489,10 @@ static void tool_try_done(void *arg, int status)
 }
 
 static const tool_usage_t tool_try_usage = {
-    "[option]... [--] COMMAND [argument]...",
-    "Run a job with everything left pinned and replay what each policy would have\n"
-    "held; then run the two best and leave pinned in turn, four runs at most. Prints\n"
-    "one table and one advice. The job's output goes to stderr.\n", NULL
+    "[--] COMMAND [argument]...",
+    "Run a job with everything left pinned and replay what each policy would have "
+    "held; then run the two best and leave pinned in turn, four runs at most. Prints "
+    "one table and one advice. The job's output goes to stderr."
 };
 
 static int tool_try_parse_limit(void *field, const char *value)
@@ -511,7 +511,7 @@ static const tool_option_t tool_try_options[] = {
      "TIME end the first run after that: only a forecast then", NULL},
     {"json", NULL, TOOL_TRY_OPTION(is_json), NULL,
      " print one JSON object", NULL},
-    {"plot", replay_option_picture, TOOL_TRY_OPTION(plot),
+    {"plot", replay_parse_picture, TOOL_TRY_OPTION(plot),
      REPLAY_PICTURE_ALLOWED,
      "FILE draw what each policy holds, .svg or .png", NULL},
     {}
@@ -525,7 +525,7 @@ int tool_try_main(int argc, char **argv)
     replay_options_init(&try.options);
     status = tool_run_parse(&try.run, argc, argv, (tool_options_t){
             tool_try_options, &try}, &tool_try_usage);
-    if (status >= 0) {
+    if (status != 0) {
         return status;
     }
     try.dir = tool_run_make_dir();

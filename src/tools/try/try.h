@@ -84,8 +84,8 @@ typedef struct tool_try {
 } tool_try_t;
 
 /** @return A policy's figures. */
-const replay_figures_t *tool_try_figures(const tool_try_forecast_t *forecast,
-                                         ucs_regcache_policy_t policy);
+const ucs_regcache_stats_t *tool_try_stats(const tool_try_forecast_t *forecast,
+                                           ucs_regcache_policy_t policy);
 
 /** @return By the forecast, what time lost and memory held cost together, as a
  *          share of the run; but for first uses, which nobody saves. */

@@ -94,8 +94,7 @@ static void tool_try_foretold(const tool_try_t *try,
                               ucs_regcache_policy_t policy,
                               tool_try_row_t *row)
 {
-    const ucs_regcache_stats_t *stats =
-            &tool_try_figures(forecast, policy)->stats;
+    const ucs_regcache_stats_t *stats = tool_try_stats(forecast, policy);
 
     row->policy        = policy;
     row->seconds       = 0;
@@ -195,15 +194,16 @@ static void tool_try_print_table(const tool_try_t *try)
 
 /* --- Advice --------------------------------------------------------------- */
 
-/* How long a buffer rests between two uses */
+/* How long a buffer rests between two uses: a first use makes it another one */
 static double tool_try_interval(const tool_try_t *try)
 {
     const tool_try_forecast_t *forecast = &try->forecast;
-    double uses                         = tool_try_figures(forecast,
-                                                           0)->stats.uses;
+    const ucs_regcache_stats_t *stats   =
+            tool_try_stats(forecast, UCS_REGCACHE_POLICY_LEAVE_PINNED);
 
-    return (uses > 0) ? forecast->sum.total_ns * 1e-9 / forecast->replayed *
-                        forecast->sum.ranges / uses : 0;
+    return (stats->uses > 0) ?
+                   forecast->sum.total_ns * 1e-9 / forecast->replayed *
+                           stats->cold / stats->uses : 0;
 }
 
 /* By the forecast */
@@ -211,7 +211,7 @@ static char *tool_try_no_gain(const tool_try_t *try, double leave)
 {
     char bytes[TOOL_UNITS_MAX], interval[TOOL_UNITS_MAX];
 
-    if (tool_try_figures(&try->forecast, 0)->stats.uses == 0) {
+    if (tool_try_stats(&try->forecast, 0)->uses == 0) {
         return tool_format("nothing to gain here: no buffer has %s or more, "
                            "from which on the helper looks after it",
                            tool_units_print_bytes(try->options.min_size, bytes));

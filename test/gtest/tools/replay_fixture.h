@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <vector>
 
-/** A trace written by hand, and what the models and the engine make of it. */
+/** A trace written by hand, and what the engine makes of it. */
 class test_replay : public ::testing::Test {
 protected:
     static constexpr uint64_t PAGE = 4096;
@@ -34,7 +34,8 @@ protected:
     void add(ucs_trace_kind_t kind, uint64_t time_ns, uint64_t address,
              uint64_t length)
     {
-        m_events.push_back({time_ns, address, length, 77, 0, kind, 0});
+        m_events.push_back({time_ns, address, length, 77,
+                            UCS_TRACE_ACCESS_REMOTE, kind, 0});
     }
 
     void use(uint64_t start_ns, uint64_t end_ns, unsigned index,
@@ -73,22 +74,6 @@ protected:
         tool_trace_cleanup(&raw);
     }
 
-    replay_figures_t limit()
-    {
-        replay_figures_t figures;
-
-        replay_model_pages(&m_trace, 0, &m_cost, &figures, nullptr);
-        return figures;
-    }
-
-    replay_figures_t leave()
-    {
-        replay_figures_t figures;
-
-        replay_model_pages(&m_trace, 1, &m_cost, &figures, nullptr);
-        return figures;
-    }
-
     replay_params_t params(ucs_regcache_policy_t policy)
     {
         replay_params_t result = {};
@@ -104,9 +89,10 @@ protected:
 
     ucs_regcache_stats_t run(const replay_params_t &p)
     {
-        const ucs_regcache_stats_t &stats = m_figures.stats;
+        ucs_regcache_stats_t stats = {};
 
-        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, nullptr, &m_figures));
+        EXPECT_EQ(UCS_OK, replay_world_run(&m_trace, &p, nullptr, &m_once,
+                                           &stats));
         EXPECT_EQ(stats.uses, stats.on_time + stats.late + stats.missed +
                                       stats.cold);
         EXPECT_EQ(m_trace.use_count, stats.uses);
@@ -117,7 +103,7 @@ protected:
     std::vector<ucs_trace_event_t> m_events;
     replay_repeat_t                m_repeat      = {};
     replay_trace_t                 m_trace       = {};
-    replay_figures_t               m_figures     = {}; /* of the latest run */
+    ucs_regcache_stats_t           m_once        = {}; /* of the latest run */
     bool                           m_is_prepared = false;
 };
 

@@ -22,7 +22,7 @@ TEST_F(test_replay, small_and_broken_uses_are_left_out)
     EXPECT_EQ(1u, m_trace.unmatched);
     EXPECT_EQ(1u, m_trace.open);
     EXPECT_EQ(5u, m_trace.lost);
-    EXPECT_EQ(4u, m_trace.event_count); /* the unmap touches no use */
+    EXPECT_EQ(5u, m_trace.event_count);
     EXPECT_EQ(70u, m_trace.uses[1].end_ns);
 }
 
@@ -128,10 +128,9 @@ TEST_F(test_replay, time_lost_is_what_the_main_thread_is_kept_for)
 {
     use_all({0, 1, 0, 1, 0, 1, 0, 1, 0, 1});
     prepare();
-    run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    EXPECT_EQ(10u * (550 + 187), m_figures.lost_ns);
-    run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
-    EXPECT_EQ(2u * 550, m_figures.lost_ns);
+    EXPECT_EQ(10u * (550 + 187),
+              run(params(UCS_REGCACHE_POLICY_ON_DEMAND)).lost_ns);
+    EXPECT_EQ(2u * 550, run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED)).lost_ns);
 }
 
 /* The thread wakes for that under each policy, be all uses after it hits */
@@ -148,12 +147,13 @@ TEST_F(test_replay, what_is_unmapped_is_given_up_without_steps)
 
         EXPECT_EQ(1u, stats.invalidated);
         EXPECT_EQ(1u, stats.on_time);
-        EXPECT_NEAR(leave().stats.pinned_byte_ns, stats.pinned_byte_ns,
+        EXPECT_NEAR(stats.leave_pinned_byte_ns, stats.pinned_byte_ns,
                     PAGE * 0.01 * MS);
     }
 }
 
-TEST_F(test_replay, yardsticks_of_a_small_trace)
+/* What is compared with, where registering takes no time */
+TEST_F(test_replay, in_use_and_left_pinned_of_a_small_trace)
 {
     use(0, 10, 0, 2 * PAGE);
     use(5, 20, 1, PAGE);
@@ -162,23 +162,17 @@ TEST_F(test_replay, yardsticks_of_a_small_trace)
     use(60, 70, 0, 2 * PAGE);    /* half of it is new */
     prepare();
 
-    replay_figures_t figures = limit();
-    EXPECT_EQ(4u, figures.stats.uses);
-    EXPECT_EQ(3u, figures.stats.cold);
-    EXPECT_EQ(1u, figures.stats.on_time);
-    EXPECT_EQ(3 * PAGE, figures.stats.pinned_peak_bytes);
+    replay_params_t p = params(UCS_REGCACHE_POLICY_ON_DEMAND);
+    p.register_cost   = {};
+    p.deregister_cost = {};
+    auto stats        = run(p);
+    EXPECT_EQ(4u, stats.uses);
+    EXPECT_EQ(3u, stats.cold);
+    EXPECT_EQ(3 * PAGE, stats.in_use_peak_bytes);
     EXPECT_EQ(PAGE * (2.0 * 10 + 15 + 10 + 2 * 10),
-              figures.stats.pinned_byte_ns);
-    EXPECT_EQ(600.0 + 550 + 600, figures.lost_ns) << "first uses alone";
-    EXPECT_EQ(figures.lost_ns, figures.first_ns);
-    EXPECT_EQ(2u, figures.stats.regions_peak);
-    EXPECT_EQ(10.0 + 15 + 10 + 10, figures.stats.region_ns);
-
-    figures = leave();
-    EXPECT_EQ(2u, figures.stats.regions_peak);
-    EXPECT_EQ(5.0 + 2 * 45 + 10 + 2 * 10, figures.stats.region_ns);
-    EXPECT_EQ(3 * PAGE, figures.stats.pinned_peak_bytes);
+              stats.why.held_byte_ns[UCS_REGCACHE_HELD_IN_USE]);
+    EXPECT_EQ(3 * PAGE, stats.leave_pinned_peak_bytes);
+    EXPECT_EQ(2u, stats.leave_pinned_regions_peak);
     EXPECT_EQ(PAGE * (2.0 * 5 + 3 * 45 + 2 * 10 + 3 * 10),
-              figures.stats.pinned_byte_ns);
-    EXPECT_EQ(600.0 + 550 + 600, figures.lost_ns);
+              stats.leave_pinned_byte_ns);
 }

@@ -108,14 +108,10 @@ TEST_F(test_replay_repeat, unmappings_recur)
     }
     repeat(10);
     unsigned steady = (m_trace.repeated.until - m_trace.repeated.from) / 3;
-    unsigned cold   = std::count_if(m_trace.uses,
-                                    m_trace.uses + m_trace.use_count,
-                                    [](const replay_use_t &use) {
-                                        return use.is_cold;
-                                    });
 
     EXPECT_EQ(ITERATIONS + 9 * steady, m_trace.unmap_count);
-    EXPECT_EQ(STARTUP + WIND_DOWN + 2 + ITERATIONS + 9 * steady, cold);
+    EXPECT_EQ(STARTUP + WIND_DOWN + 2 + ITERATIONS + 9 * steady,
+              run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED)).cold);
 }
 
 /* A receive's end is that of its own post, in each repetition */
@@ -157,21 +153,21 @@ TEST_F(test_replay_repeat, operations_pair_as_they_did)
 TEST_F(test_replay_repeat, what_is_lost_first_is_told_apart)
 {
     repeat(200);
-    run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    double once   = m_figures.once.lost_ns - m_figures.once.first_ns;
-    double steady = m_figures.lost_ns - m_figures.first_ns - once;
+    auto stats    = run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
+    double once   = replay_lost(&m_once);
+    double steady = replay_lost(&stats) - once;
 
     EXPECT_GT(once, 0);
-    EXPECT_GT(m_figures.once.first_ns, 0);
-    EXPECT_EQ(PAGE, m_figures.once.stats.pinned_peak_bytes);
+    EXPECT_GT(m_once.lost_ns, once);
+    EXPECT_EQ(PAGE, m_once.pinned_peak_bytes);
     EXPECT_GT(steady, 20 * once);
 
     run(params(UCS_REGCACHE_POLICY_LEAVE_PINNED));
-    EXPECT_EQ(0, m_figures.once.lost_ns - m_figures.once.first_ns);
+    EXPECT_EQ(0, replay_lost(&m_once));
 
     repeat(1);
     run(params(UCS_REGCACHE_POLICY_ON_DEMAND));
-    EXPECT_EQ(0, m_figures.once.lost_ns);
+    EXPECT_EQ(0u, m_once.lost_ns);
 }
 
 TEST_F(test_replay_repeat, what_has_no_steady_part_is_refused)
