@@ -47,6 +47,13 @@ uint64_t ucs_ledger_self(const ucs_ledger_t *ledger)
            ((uintptr_t)ledger >> UCS_LEDGER_PAGE_SHIFT);
 }
 
+static int ucs_ledger_owner_is_gone(uint64_t owner)
+{
+    pid_t pid = ucs_ledger_pid(owner);
+
+    return (pid == 0) || ((kill(pid, 0) != 0) && (errno == ESRCH));
+}
+
 /* Who has the ledger elsewhere, or not at all, is another process that has got the
  * number meanwhile, or another program of the same process (exec()) */
 int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
@@ -55,8 +62,7 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner)
     uintptr_t map = (owner << UCS_LEDGER_PAGE_SHIFT) &
                     ((UINT64_C(1) << UCS_LEDGER_ADDRESS_BITS) - 1);
 
-    return (pid != 0) && ((kill(pid, 0) == 0) || (errno != ESRCH)) &&
-           !ucs_pid_is_dead(pid) &&
+    return !ucs_ledger_owner_is_gone(owner) && !ucs_pid_is_dead(pid) &&
            !ucs_pid_has_lost(pid, (void*)map, ucs_own_round(sizeof(*ledger)),
                              ledger);
 }
@@ -77,6 +83,19 @@ int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot)
 
     return (owner != 0) && !ucs_ledger_is_alive(ledger, owner) &&
            ucs_ledger_leave(ledger, slot, owner);
+}
+
+void ucs_ledger_reap_gone(ucs_ledger_t *ledger)
+{
+    uint64_t owner;
+    unsigned i;
+
+    for (i = 0; i < UCS_LEDGER_SLOTS; ++i) {
+        owner = ucs_load_relaxed(&ledger->owner[i]);
+        if ((owner != 0) && ucs_ledger_owner_is_gone(owner)) {
+            (void)ucs_ledger_leave(ledger, i, owner);
+        }
+    }
 }
 
 unsigned ucs_ledger_reap(ucs_ledger_t *ledger)

@@ -175,6 +175,10 @@ int ucs_ledger_is_alive(const ucs_ledger_t *ledger, uint64_t owner);
 /** Free a slot if its owner is dead. @return Nonzero if so. */
 int ucs_ledger_reap_slot(ucs_ledger_t *ledger, unsigned slot);
 
+/** Free all slots whose owners have no process any more. Quicker: does not notice
+ *  zombies. */
+void ucs_ledger_reap_gone(ucs_ledger_t *ledger);
+
 /** @ref ucs_ledger_reap_slot of all slots. @return How many were freed. */
 unsigned ucs_ledger_reap(ucs_ledger_t *ledger);
 

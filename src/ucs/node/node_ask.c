@@ -258,10 +258,12 @@ static void ucs_node_bury(ucs_node_h node, ucs_ask_t whom)
     uint64_t pause = (whom == UCS_ASK_ALL) ? UCS_NODE_BURY_ALL_NS :
                                                   UCS_NODE_BURY_SHARE_NS;
 
-    if (now - node->buried >= pause) {
-        node->buried = now;
-        (void)ucs_ledger_reap(node->ledger);
+    if (now - node->buried < pause) {
+        ucs_ledger_reap_gone(node->ledger);
+        return;
     }
+    node->buried = now;
+    (void)ucs_ledger_reap(node->ledger);
 }
 
 /* Reserve, so that no other rank takes the room before all of it is there */
