@@ -52,6 +52,7 @@ static error_t tool_parser_take(int key, char *value, struct argp_state *state)
     tool_parser_t *parser = state->input;
     size_t index          = 0;
     const tool_option_t *option;
+    const char *dashes;
     void *field;
 
     if (key == ARGP_KEY_ARG) {
@@ -67,15 +68,17 @@ static error_t tool_parser_take(int key, char *value, struct argp_state *state)
     }
 
     option = parser->options[index];
+    dashes = (option->name[1] != '\0') ? "--" : "-";
     field  = (char*)parser->objects[index] + option->offset;
     if (option->parse == NULL) {
         *(int*)field = 1;
     } else if ((value == state->argv[state->next - 1]) &&
                !strncmp(value, "--", 2)) {
-        argp_error(state, "no value given for option '--%s'", option->name);
+        argp_error(state, "no value given for option '%s%s'", dashes,
+                   option->name);
     } else if (option->parse(field, value) != 0) {
-        argp_error(state, "--%s: '%s' is not valid, allowed: %s", option->name,
-                   value, option->allowed);
+        argp_error(state, "%s%s: '%s' is not valid, allowed: %s", dashes,
+                   option->name, value, option->allowed);
     } else if (option->variable != NULL) {
         setenv(option->variable, value, 1);
     }

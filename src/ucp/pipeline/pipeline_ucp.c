@@ -2,6 +2,7 @@
 #include <ucp/pipeline/pipeline_int.h>
 #include <ucp/wire/wire_ucp.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* The pipeline over UCP, and its options */
@@ -19,16 +20,12 @@ void ucx_pipeline_options_init(ucx_pipeline_options_t *options)
     options->max_slowdown = UCP_PIPELINE_MAX_SLOWDOWN;
 }
 
-static int ucx_pipeline_options_are_good(const ucx_pipeline_options_t *options)
+static ucs_status_t ucx_pipeline_refuse(const char *name, size_t value,
+                                        const char *allowed)
 {
-    size_t fragment = options->fragment;
-
-    return ((unsigned)options->mode <= UCX_PIPELINE_MODE_COPY) &&
-           (options->eager <= 65536) &&
-           ((fragment == 0) ||
-            ((fragment >= 4096) && ((fragment & (fragment - 1)) == 0))) &&
-           (options->depth >= 1) && (options->depth <= 1024) &&
-           (options->max_slowdown >= 0) && (options->max_slowdown <= 1);
+    fprintf(stderr, "ucx_pipeline: option %s is %zu, allowed is %s\n", name,
+            value, allowed);
+    return UCS_ERR_INVALID_PARAM;
 }
 
 /* A program may have been compiled with a shorter or longer structure: what it
@@ -42,12 +39,35 @@ ucx_pipeline_options_check(const ucx_pipeline_options_t *from,
         return UCS_OK;
     }
     if (from->size < sizeof(from->size) + sizeof(from->mode)) {
-        return UCS_ERR_INVALID_PARAM;
+        return ucx_pipeline_refuse("size", from->size,
+                                   "sizeof(ucx_pipeline_options_t)");
     }
     memcpy(options, from, ucs_min(from->size, sizeof(*options)));
     options->size = sizeof(*options);
-    return ucx_pipeline_options_are_good(options) ? UCS_OK :
-                                                    UCS_ERR_INVALID_PARAM;
+    if ((unsigned)options->mode > UCX_PIPELINE_MODE_COPY) {
+        return ucx_pipeline_refuse("mode", options->mode,
+                                   "UCX_PIPELINE_MODE_PIPELINE, _CACHE or "
+                                   "_COPY");
+    }
+    if (options->eager > 65536) {
+        return ucx_pipeline_refuse("eager", options->eager, "0 to 65536");
+    }
+    if ((options->fragment != 0) &&
+        ((options->fragment < 4096) ||
+         ((options->fragment & (options->fragment - 1)) != 0))) {
+        return ucx_pipeline_refuse("fragment", options->fragment,
+                                   "0 (derived) or a power of two, 4096 or "
+                                   "more");
+    }
+    if ((options->depth < 1) || (options->depth > 1024)) {
+        return ucx_pipeline_refuse("depth", options->depth, "1 to 1024");
+    }
+    if (!((options->max_slowdown >= 0) && (options->max_slowdown <= 1))) {
+        fprintf(stderr, "ucx_pipeline: option max_slowdown is %g, allowed is 0 "
+                "to 1\n", options->max_slowdown);
+        return UCS_ERR_INVALID_PARAM;
+    }
+    return UCS_OK;
 }
 
 ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,

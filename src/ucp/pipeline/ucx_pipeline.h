@@ -105,7 +105,8 @@ void ucx_pipeline_options_init(ucx_pipeline_options_t *options);
  * @param [in]  options     NULL: defaults.
  * @param [out] pipeline_p  End it by @ref ucx_pipeline_destroy.
  *
- * @return UCS_OK; UCS_ERR_INVALID_PARAM: self or an option; or what UCP says.
+ * @return UCS_OK; UCS_ERR_INVALID_PARAM, and a line on stderr says which option
+ *         and what is allowed; or what UCP says.
  */
 ucs_status_t ucx_pipeline_create(unsigned self, unsigned num_peers,
                                  const ucx_pipeline_options_t *options,
